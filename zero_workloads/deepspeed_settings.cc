@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "zero_workloads/settings_file.h"
 
@@ -77,6 +78,8 @@ constexpr Key kKeys[] = {
     {"scheduler.type", Meaning::kIs, "\"WarmupCosineLR\""},
     {"scheduler.params.warmup_num_steps", Meaning::kValue, "--warmup"},
     {"scheduler.params.total_num_steps", Meaning::kValue, "--steps"},
+    {"scheduler.params.warmup_type", Meaning::kIs, "\"linear\""},
+    {"scheduler.params.warmup_min_ratio", Meaning::kIs, "0.0"},
     {"scheduler.params.cos_min_ratio", Meaning::kIs, "0.1"},
     {"activation_checkpointing.partition_activations", Meaning::kTogether},
     {"activation_checkpointing.cpu_checkpointing", Meaning::kTogether},
@@ -270,21 +273,36 @@ class DeepSpeedReader {
     Add("activation_checkpointing", "--activation-checkpoints", {cpu ? "partitioned_cpu" : "partitioned"});
   }
 
+  // A key, and how the trainer's default differs from DeepSpeed's.
+  struct OtherDefault {
+    const char* name;
+    const char* text;
+  };
+
+  void NoteAbsent(std::span<const OtherDefault> defaults) {
+    for (const auto& [name, text] : defaults) {
+      if (Find(name) != nullptr) continue;
+      file_.notes.push_back(
+          fmt::format("{}: {} is not there: the trainer's default is {}", source_, name, text));
+    }
+  }
+
   // Adds a note for each default in effect that differs from DeepSpeed's.
   void NoteDefaults() {
-    // Keys, each with a text on how the trainer's default differs from DeepSpeed's.
-    constexpr std::pair<const char*, const char*> kOther[] = {
+    constexpr OtherDefault kOther[] = {
         {"optimizer.params.betas", "0.9 and 0.95, where DeepSpeed has 0.9 and 0.999"},
         {"optimizer.params.weight_decay", "0.1, where DeepSpeed has 0"},
         {"scheduler.type", "half a cosine down to a tenth, where DeepSpeed keeps the rate"},
         {"gradient_clipping", "a norm of 1, where DeepSpeed does not clip"},
     };
-    for (const auto& [name, defaults] : kOther) {
-      if (Find(name) == nullptr) {
-        file_.notes.push_back(
-            fmt::format("{}: {} is not there: the trainer's default is {}", source_, name, defaults));
-      }
-    }
+    // The defaults of DeepSpeed's WarmupCosineLR (deepspeed/runtime/lr_schedules.py).
+    constexpr OtherDefault kOfScheduler[] = {
+        {"scheduler.params.warmup_num_steps", "0 steps, where DeepSpeed has 1000"},
+        {"scheduler.params.warmup_type", "linear, where DeepSpeed has log"},
+        {"scheduler.params.cos_min_ratio", "0.1, where DeepSpeed has 0.0001"},
+    };
+    NoteAbsent(kOther);
+    if (Find("scheduler.type") != nullptr) NoteAbsent(kOfScheduler);
   }
 
   std::string source_;

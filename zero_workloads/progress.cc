@@ -7,9 +7,12 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numbers>
 #include <stdexcept>
+#include <system_error>
+#include <utility>
 
 #include "zero_workloads/device/device.h"
 #include "zero_workloads/memory/memory_cap.h"
@@ -96,8 +99,10 @@ std::string MemoryText(const MemoryCounters& memory) {
 Result<Progress> Progress::Open(const TrainingSettings& settings, int rank, int world) {
   Progress progress(settings, rank, world);
   if (rank == 0 && !settings.json.empty()) {
-    // A resumed run appends to the file of the run that it continues.
-    progress.json_.open(settings.json, settings.checkpoint.resume.empty() ? std::ios::trunc : std::ios::app);
+    // A resumed run appends to the file of the run that it continues. Any other run may still be refused, for
+    // example because its checkpoint folder is in use, so the file is emptied only before the first line.
+    progress.json_.open(settings.json, std::ios::app);
+    progress.replaces_json_ = settings.checkpoint.resume.empty();
     if (!progress.json_) {
       return MakeError(ErrorKind::kInvalidArgument, "--json {}: cannot be written: {}", settings.json,
                        ErrnoText(errno));
@@ -109,19 +114,29 @@ Result<Progress> Progress::Open(const TrainingSettings& settings, int rank, int 
   return progress;
 }
 
+void Progress::WriteJson(const nlohmann::json& line) {
+  if (!json_.is_open()) return;
+  // A path that is no regular file, such as a pipe, cannot be emptied and need not be.
+  std::error_code ignored;
+  if (std::exchange(replaces_json_, false)) std::filesystem::resize_file(settings_.json, 0, ignored);
+  json_ << line.dump() << std::endl;
+}
+
+double Progress::TokensOf(const StepReport& report) const {
+  return static_cast<double>(report.samples.rows * settings_.micro_steps * settings_.model.sequence);
+}
+
 void Progress::WriteEvents(const StepReport& report) {
   const double seconds = static_cast<double>(report.nanoseconds) / kNanosecondsPerSecond;
   const double waited =
       static_cast<double>(report.wait_nanoseconds) / static_cast<double>(report.nanoseconds);
-  const double tokens =
-      static_cast<double>(settings_.batch * settings_.micro_steps * settings_.model.sequence);
   const Scalar scalars[] = {
       {"train/loss", report.loss},
       {"train/bits_per_byte", static_cast<float>(BitsPerByteOf(report.loss))},
       {"train/gradient_norm", report.gradient_norm},
       {"train/learning_rate", static_cast<float>(report.learning_rate)},
       {"train/loss_scale", static_cast<float>(report.loss_scale)},
-      {"speed/tokens_per_second", static_cast<float>(tokens / seconds)},
+      {"speed/tokens_per_second", static_cast<float>(TokensOf(report) / seconds)},
       {"speed/share_waiting_for_communication", static_cast<float>(waited)},
       {"memory/peak_MiB", static_cast<float>(static_cast<double>(PeakBytes()) / kBytesPerMebibyte)}};
   events_->Write(report.step, SecondsSince1970(), scalars);
@@ -154,8 +169,7 @@ void Progress::Step(const StepReport& report) {
     const double seconds = static_cast<double>(report.nanoseconds) / kNanosecondsPerSecond;
     fmt::print(
         "step {:6}  loss {:.4f}  {:.3f} bits/byte  {:8.0f} tokens/s  {:4.1f} % waiting  peak {:.0f} MiB\n",
-        report.step, report.loss, bits,
-        static_cast<double>(report.samples.rows * settings_.micro_steps * settings_.model.sequence) / seconds,
+        report.step, report.loss, bits, TokensOf(report) / seconds,
         100.0 * static_cast<double>(report.wait_nanoseconds) / static_cast<double>(report.nanoseconds),
         static_cast<double>(PeakBytes()) / kBytesPerMebibyte);
     std::fflush(stdout);
@@ -180,7 +194,7 @@ void Progress::Step(const StepReport& report) {
   }
   if (settings_.live)
     line["live"] = {{"bucket_bytes", report.live.bucket_bytes}, {"prefetch", report.live.units_ahead}};
-  json_ << line.dump() << std::endl;
+  WriteJson(line);
 }
 
 void Progress::Evaluated(int64_t step, double bits_per_byte) {
@@ -191,10 +205,7 @@ void Progress::Evaluated(int64_t step, double bits_per_byte) {
     const Scalar scalar{"held_out/bits_per_byte", static_cast<float>(bits_per_byte)};
     events_->Write(step, SecondsSince1970(), {&scalar, 1});
   }
-  if (json_.is_open()) {
-    json_ << nlohmann::json{{"evaluated_after_step", step}, {"held_out_bits_per_byte", bits_per_byte}}.dump()
-          << std::endl;
-  }
+  WriteJson({{"evaluated_after_step", step}, {"held_out_bits_per_byte", bits_per_byte}});
 }
 
 void Progress::End(const RunReport& report) {
@@ -225,7 +236,7 @@ void Progress::End(const RunReport& report) {
   if (report.host_memory.use.peak > 0) line["host_memory"] = ToJson(report.host_memory);
   if (report.offload.file_bytes > 0) line["offload"] = ToJson(report.offload);
   if (settings_.evaluate_at_end) line["held_out_bits_per_byte"] = report.held_out_bits_per_byte;
-  json_ << line.dump() << std::endl;
+  WriteJson(line);
   if (!json_)
     throw std::runtime_error(fmt::format("--json {}: lines were lost, is the disk full?", settings_.json));
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -56,7 +57,8 @@ struct RunReport {
 // than 0 every method does nothing.
 class Progress {
  public:
-  // Opens the files on rank 0. A JSON path or TensorBoard folder that cannot be written is an error.
+  // Opens the files on rank 0. A JSON path or TensorBoard folder that cannot be written is an error. Lines of
+  // an earlier run stay in the JSON file until the first report, unless this run resumes: then they stay.
   static Result<Progress> Open(const TrainingSettings& settings, int rank, int world);
 
   // Prints the run's shape and the text's entropy, as a reference for the first losses.
@@ -75,11 +77,17 @@ class Progress {
       : settings_(settings), speaks_(rank == 0), world_(world) {}
 
   void WriteEvents(const StepReport& report);
+  // Writes a line of JSON, if there is a file for it.
+  void WriteJson(const nlohmann::json& line);
+  // Bytes of text that a step trained on, over all ranks.
+  double TokensOf(const StepReport& report) const;
 
   TrainingSettings settings_;
   bool speaks_;
   int world_;
   std::ofstream json_;
+  // True until the first line of a run that does not resume.
+  bool replaces_json_ = false;
   std::optional<TensorboardEvents> events_;
 };
 

@@ -253,7 +253,10 @@ struct Members {
 // Makes a communicator of `members` over the parent's links: the last steps of split and shrink.
 InitResult MakeChild(const Communicator& parent, const Members& members, MeshListener listener,
                      const ncclConfig_t& config) {
-  Assembly assembly(members.InfoFor(parent.rank()), parent.settings(), config, parent.device());
+  CommunicatorSettings settings = parent.settings();
+  // The program may have asked for a longer time-out since the parent was made.
+  settings.timeout_ms = std::max(settings.timeout_ms, TimeoutMs().value_or(0));
+  Assembly assembly(members.InfoFor(parent.rank()), settings, config, parent.device());
   DYNAMICCL_CHECK_OK(assembly.Join(std::move(listener), members.listeners));
   std::vector<int> link_ranks;
   for (const int rank : members.parent_ranks) {

@@ -114,6 +114,9 @@ Result<std::unique_ptr<PeerMesh>> PeerMesh::Connect(MeshListener listener,
   }
   DYNAMICCL_CHECK_OK(mesh->ConnectProcesses(listener.fd.get(), deadline));
   DYNAMICCL_CHECK_OK(mesh->ConnectHosts(listener.tcp.get(), deadline));
+  for (const UniqueFd& socket : mesh->sockets_) {
+    if (socket.valid()) mesh->fork_guard_.Add(socket.get());
+  }
   return mesh;
 }
 

@@ -3,7 +3,8 @@
 // inside a host, and show when a peer has ended.
 //
 // Threads of one process use a mailbox, processes of one host a unix socket, ranks on different hosts TCP.
-// When a process dies the kernel closes its sockets, which is how its peers notice.
+// When a process dies the kernel closes its sockets, which is how its peers notice. Its forked children hold
+// no copies of them (fork_guard.h).
 #pragma once
 
 #include <atomic>
@@ -16,6 +17,7 @@
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
 #include "src/transport/endpoint.h"
+#include "src/transport/fork_guard.h"
 #include "src/transport/socket.h"
 #include "src/transport/thread_mailbox.h"
 
@@ -108,6 +110,7 @@ class PeerMesh {
   std::vector<std::shared_ptr<ThreadMailbox>> threads_;  // null except for threads of this process
   std::vector<std::atomic<bool>> departed_;
   std::vector<std::atomic<bool>> remote_ends_;
+  ForkGuard fork_guard_;  // of sockets_; destroyed before them
 };
 
 }  // namespace dynamiccl

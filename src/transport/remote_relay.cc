@@ -95,7 +95,10 @@ Result<std::unique_ptr<RemoteRelay>> RemoteRelay::Start(Setup setup) {
 
 RemoteRelay::RemoteRelay(Setup setup, UniqueFd epoll, UniqueFd wake)
     : setup_(std::move(setup)), epoll_(std::move(epoll)), wake_(std::move(wake)) {
-  for (Peer& peer : setup_.peers) links_.push_back(std::make_unique<Link>(std::move(peer), setup_));
+  for (Peer& peer : setup_.peers) {
+    fork_guard_.Add(peer.socket.get());
+    links_.push_back(std::make_unique<Link>(std::move(peer), setup_));
+  }
 }
 
 Status RemoteRelay::Watch() {

@@ -18,6 +18,7 @@
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
 #include "src/transport/doorbell.h"
+#include "src/transport/fork_guard.h"
 #include "src/transport/relay_inbox.h"
 #include "src/transport/relay_outbox.h"
 #include "src/transport/segment.h"
@@ -89,6 +90,7 @@ class RemoteRelay {
   UniqueFd epoll_;
   UniqueFd wake_;  // an eventfd that wakes the receiving thread when the relay closes
   std::vector<std::unique_ptr<Link>> links_;
+  ForkGuard fork_guard_;  // of the links' sockets; destroyed before them
   Doorbell doorbell_;
   std::atomic<bool> closing_{false};
   std::atomic<bool> farewell_said_{false};

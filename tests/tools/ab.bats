@@ -16,6 +16,15 @@ setup() {
   [ "$(python3 -c 'import json; r = json.load(open("out.json")); print(r["turn_steps"], [s["name"] for s in r["settings"]], all(s["turns"] > 3 for s in r["settings"]))')" = "4 ['default', 'ring/simple/1', 'allreduce=ring/ll/1'] True" ]
 }
 
+@test "a result whose file cannot be written is printed all the same" {
+  for option in --json --effects; do
+    run --separate-stderr "$DYNAMICCL_BIN" ab default ring/ll/1 -n 2 -q "$option" no/such/folder/file -- "${JOB[@]}"
+    [ "$status" -ne 0 ]
+    [[ "$stderr" == *no/such/folder/file* ]]
+    [[ "$output" == *"2 settings in turns of 3 steps"* ]]
+  done
+}
+
 @test "a file of rules is a setting, and the trace can be kept" {
   printf 'version = 1\n[[rule]]\ncollective = "allreduce"\nconfig = "ring/ll/1"\n' > mine.toml
   run --separate-stderr "$DYNAMICCL_BIN" ab default mine.toml -n 2 -q --trace kept.ctrace -- "${JOB[@]}"

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <pty.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -156,6 +158,29 @@ TEST_F(LauncherTest, SignalIsPassedOnAndGivesTheExitCode) {
   EXPECT_EQ(outcome->interrupted_by, SIGINT);
   EXPECT_EQ(ExitCodeOf(*outcome), kExitSignalBase + SIGINT);
   EXPECT_EQ(Written(), "got\n");
+}
+
+// The program answers Ctrl-C with SIGTERM to the launcher, which passes signals on in order. So a second
+// SIGINT would come before SIGTERM.
+TEST_F(LauncherTest, ASingleProgramGetsATerminalsSignalOnce) {
+  int terminal = -1;
+  const pid_t launcher = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (launcher == 0) {
+    const auto outcome = Launch(
+        Shell(0,
+              "trap 'echo int; kill -TERM $PPID' INT; trap 'echo term; kill $! 2>/dev/null; exit' TERM;"
+              "sleep 600 & echo ready >/dev/tty; while :; do wait; done"));
+    ::_exit(outcome ? ExitCodeOf(*outcome) : 1);
+  }
+  std::string said;
+  for (char letter = 0; said.find("ready") == std::string::npos && ::read(terminal, &letter, 1) == 1;)
+    said += letter;
+  ASSERT_EQ(::write(terminal, "\x03", 1), 1);
+  int status = 0;
+  ::waitpid(launcher, &status, 0);
+  ::close(terminal);
+  EXPECT_GT(WEXITSTATUS(status), kExitSignalBase);
+  EXPECT_EQ(Written(), "int\nterm\n");
 }
 
 TEST_F(LauncherTest, MissingProgramIsAnErrorWithItsName) {

@@ -7,8 +7,10 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "src/decision/guard/memory_level.h"
@@ -115,6 +117,31 @@ TEST(BatchFromMemory, LossesAreTheMeanOverTheStepsSamples) {
     // As between world sizes.
     EXPECT_NEAR(runs[0][i].loss, runs[1][i].loss, 2e-5) << i;
   }
+}
+
+// Returns the values of a scalar in TensorBoard's events. Its tag is followed by field 2, a float.
+std::vector<float> ScalarsIn(const std::filesystem::path& folder, const std::string& tag) {
+  std::vector<float> values;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::stringstream bytes;
+    bytes << std::ifstream(entry.path(), std::ios::binary).rdbuf();
+    const std::string text = bytes.str(), before = tag + '\x15';
+    for (size_t at = text.find(before); at != std::string::npos; at = text.find(before, at + 1)) {
+      std::memcpy(&values.emplace_back(), text.data() + at + before.size(), sizeof(float));
+    }
+  }
+  return values;
+}
+
+TEST(BatchFromMemory, TensorBoardHasTheSpeedOfEachStep) {
+  const TemporaryFolder folder;
+  std::vector<std::string> arguments = Arguments(kSchedule, folder / "report.json");
+  arguments.insert(arguments.end(), {"--tensorboard", (folder / "events").string()});
+  const RankOutcome rank = RunRanks({.ranks = 1, .arguments = arguments})[0];
+  ASSERT_EQ(rank.exit_code, 0) << rank.output;
+  const std::vector<float> speeds = ScalarsIn(folder / "events", "speed/tokens_per_second");
+  EXPECT_EQ(speeds.size(), 28u);
+  EXPECT_THAT(speeds, ::testing::Each(::testing::Gt(0.0f)));
 }
 
 // The file is written while the run goes on.

@@ -3,6 +3,8 @@
 // changed or mixed up is found and named.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -362,6 +364,40 @@ TEST(CheckpointFolder, KeepsTheNewestAndSetsLaterOnesAside) {
   WriteSample(folder, 25, 1, 2);
   EXPECT_EQ(*folder.Steps(), (std::vector<int64_t>{20, 25}));
   EXPECT_TRUE(VerifyAt(folder.PathOf(25)));
+}
+
+TEST(CheckpointFolder, IsRefusedAtOnceIfItCannotBeWritten) {
+  const TemporaryFolder place;
+  const std::string path = (place / "checkpoints").string();
+  fs::create_directory(path);
+  ASSERT_EQ(::chmod((place / "").c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(path.c_str(), 0555), 0);
+  // The superuser may write everywhere, so the folder is claimed by another user.
+  constexpr uid_t kNobody = 65534;
+  const bool super = ::geteuid() == 0;
+  if (super) ASSERT_EQ(::seteuid(kNobody), 0);
+  const Status claimed = CheckpointFolder(path).Claim();
+  if (super) ASSERT_EQ(::seteuid(0), 0);
+  ASSERT_FALSE(claimed);
+  EXPECT_NE(claimed.error().message.find(path + ": Permission denied"), std::string::npos)
+      << claimed.error().message;
+}
+
+// Two runs in turn go on from step 10, and each sets aside what the one before it had saved.
+TEST(CheckpointFolder, WhatWasSetAsideStays) {
+  const TemporaryFolder place;
+  const CheckpointFolder folder((place / "checkpoints").string());
+  const std::string aside = folder.path() + "/set-aside-step-00000020";
+  WriteSample(folder, 10, 1, 9);
+  for (const char* run : {"first", "second", "third"}) {
+    WriteSample(folder, 20, 1, 9);
+    std::ofstream(folder.PathOf(20) + "/" + run) << "marks the run";
+  }
+  WriteSample(folder, 15, 1, 9);
+  EXPECT_TRUE(fs::exists(aside + "/first"));
+  EXPECT_TRUE(fs::exists(aside + ".2/second"));
+  EXPECT_TRUE(fs::exists(aside + ".3/third"));
+  EXPECT_EQ(*folder.Steps(), (std::vector<int64_t>{10, 15}));
 }
 
 TEST(CheckpointFolder, AnOldCheckpointThatCannotBeRemovedFailsNoSave) {

@@ -255,6 +255,16 @@ TEST_F(SavedRun, ADamagedCheckpointThatWasNamedIsAnError) {
   EXPECT_NE(verified.output.find("4 of 4 checkpoints are damaged"), std::string::npos) << verified.output;
 }
 
+TEST_F(SavedRun, ARefusedRunLeavesTheReportOfTheRunBeforeIt) {
+  const fs::path json = place_ / "report.json";
+  std::ofstream(json) << "{}\n";
+  ExpectRefused({"--json", json.string()}, "has checkpoints, up to step 8");
+  EXPECT_EQ(fs::file_size(json), 3u);
+  Launch anew = SmallRun(2, {"--steps", "2", "--json", json.string()});
+  EXPECT_EQ(RunRanks(anew)[0].exit_code, 0);
+  EXPECT_EQ(ReadReport(json).losses.size(), 2u) << "of the new run alone";
+}
+
 TEST_F(SavedRun, WhatMustAgreeIsNamed) {
   ExpectRefused({}, "has checkpoints, up to step 8");
   ExpectRefused({"--resume", "5"}, "no complete checkpoint of step 5; there is 2, 4, 6, 8");

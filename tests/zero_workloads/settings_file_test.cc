@@ -27,7 +27,7 @@ class SettingsFiles : public testing::Test {
          {"--weight-decay", "--micro-steps", "--batch", "--dtype", "--exchange", "--loss-scale",
           "--first-loss-scale", "--learning-rate", "--reduce-type", "--accumulation-type", "--beta1",
           "--beta2", "--offload-optimizer", "--activation-checkpoints", "--clip-norm", "--tensor-parallel",
-          "--shard-group", "--secondary-group"}) {
+          "--shard-group", "--secondary-group", "--warmup"}) {
       command_.add_option(name, other_[name]);
     }
   }
@@ -203,9 +203,18 @@ TEST_F(SettingsFiles, DefaultsThatDifferFromDeepSpeedsAreTold) {
   EXPECT_EQ(bare->notes.size(), 4u);
   const auto full = DeepSpeed(
       R"({"optimizer": {"params": {"betas": [0.9, 0.999], "weight_decay": 0}}, "gradient_clipping": 1,
-                                  "scheduler": {"type": "WarmupCosineLR"}})");
+                                  "scheduler": {"type": "WarmupCosineLR", "params": {"warmup_num_steps": 10,
+                                    "warmup_type": "linear", "cos_min_ratio": 0.1}}})");
   ASSERT_TRUE(full) << Describe(full.error());
   EXPECT_EQ(full->notes, Words{});
+  // The schedule of DeepSpeed's defaults warms up 1000 steps by the logarithm, and ends near 0.
+  const auto schedule = DeepSpeed(R"({"optimizer": {"params": {"betas": [0.9, 0.999], "weight_decay": 0}},
+                                      "gradient_clipping": 1, "scheduler": {"type": "WarmupCosineLR"}})");
+  ASSERT_TRUE(schedule) << Describe(schedule.error());
+  ASSERT_EQ(schedule->notes.size(), 3u);
+  EXPECT_NE(schedule->notes[0].find("warmup_num_steps is not there"), std::string::npos);
+  EXPECT_NE(schedule->notes[1].find("linear, where DeepSpeed has log"), std::string::npos);
+  EXPECT_NE(schedule->notes[2].find("0.1, where DeepSpeed has 0.0001"), std::string::npos);
 }
 
 TEST_F(SettingsFiles, OneFileAtATime) {

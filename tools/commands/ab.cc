@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <utility>
+
 #include "src/base/settings.h"
 #include "src/decision/rule_turns.h"
 #include "tools/ab/job_in_turns.h"
@@ -60,13 +62,19 @@ Status WriteEffects(const AbOptions& given, const SectionCalls& calls, const Tur
   return WriteMeasurementFile(given.effects, effects.file);
 }
 
-// Runs the job with the settings taking turns, and compares what its first process recorded.
-Result<TurnComparison> Compare(const CommandLine& line, const AbOptions& given) {
+// The calls that a job's first process recorded while the settings took turns, and their comparison.
+struct ComparedTurns {
+  SectionCalls calls;
+  TurnComparison comparison;
+};
+
+// Runs the job with the settings taking turns, and compares them.
+Result<ComparedTurns> Compare(const CommandLine& line, const AbOptions& given) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("ab"));
   const TurnsPlan plan{.settings = given.settings,
                        .turn_steps = given.turn_steps,
                        .trace = given.trace.empty() ? folder.File("ab.ctrace") : given.trace};
-  DYNAMICCL_TRY(const TurnsStart start, StartInTurns(given.launch, line.program(), plan));
+  DYNAMICCL_TRY(TurnsStart start, StartInTurns(given.launch, line.program(), plan));
   const RecordedLaunch& recorded = start.recorded;
   if (!recorded.outcome.ok())
     return MakeError(ErrorKind::kPeerFailed, "the job failed: {}", Describe(recorded.outcome));
@@ -77,9 +85,8 @@ Result<TurnComparison> Compare(const CommandLine& line, const AbOptions& given) 
         "DYNAMICCL_TRACE_RECORDS higher",
         recorded.lost);
   if (start.calls.calls.empty()) return MakeError(ErrorKind::kUnsupported, "the job made no NCCL calls");
-  Result<TurnComparison> comparison = CompareTurns({start.calls}, given.settings, given.turn_steps);
-  if (comparison && !given.effects.empty()) DYNAMICCL_CHECK_OK(WriteEffects(given, start.calls, *comparison));
-  return comparison;
+  DYNAMICCL_TRY(TurnComparison comparison, CompareTurns({start.calls}, given.settings, given.turn_steps));
+  return ComparedTurns{std::move(start.calls), std::move(comparison)};
 }
 
 }  // namespace
@@ -110,9 +117,11 @@ Result<int> AbCommand(CommandLine& line) {
                     "unset it, and name its file as one of the settings");
   if (!given.effects.empty())
     DYNAMICCL_CHECK_OK(CheckIsNcclsChoice(given.settings.front(), !given.launch.runtime.policy.empty()));
-  DYNAMICCL_TRY(const TurnComparison comparison, Compare(line, given));
-  if (!given.json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(given.json, ToJson(comparison)));
-  fmt::print("{}", Describe(comparison));
+  DYNAMICCL_TRY(const ComparedTurns compared, Compare(line, given));
+  // The result is printed before any file is written, so that a file that cannot be written does not cost it.
+  fmt::print("{}", Describe(compared.comparison));
+  if (!given.json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(given.json, ToJson(compared.comparison)));
+  if (!given.effects.empty()) DYNAMICCL_CHECK_OK(WriteEffects(given, compared.calls, compared.comparison));
   return kExitOk;
 }
 

@@ -47,9 +47,10 @@ class Job {
   Status StartRank(int rank);
   void Reap();
   void Ended(Child& child, int wait_status);
-  void OnSignal(int signal_number);
-  void EndAll(int signal_number);
-  void SendToRunning(int signal_number);
+  void OnSignal(const ReceivedSignal& signal);
+  void EndAll(const ReceivedSignal& signal);
+  void SendToRunning(const ReceivedSignal& signal);
+  bool HasFromTerminal(const Child& child) const;
   void KillLeftovers();
   int64_t NextDeadline() const;
   void CheckDeadlines(int64_t now);
@@ -81,7 +82,7 @@ Status Job::StartRank(int rank) {
   EnvironmentChanges environment = plan_.environment;
   if (plan_.n_ranks > 0) environment.merge(RankEnvironment(rank, plan_.n_ranks, port_->number()));
   // A single command keeps the terminal, because it may be interactive. It also keeps the caller's process
-  // group: the terminal's signals reach it, and a launcher passes them on itself.
+  // group: the terminal's signals reach it, and a launcher of ranks passes them on itself.
   const ChildOptions options{.output_path = plan_.output_path, .own_group = plan_.n_ranks > 0};
   DYNAMICCL_TRY(const pid_t pid, StartChild(plan_.command, environment, options));
   children_.push_back({.outcome = {.rank = rank}, .pid = pid});
@@ -100,10 +101,10 @@ Result<LaunchOutcome> Job::Wait() {
   return outcome_;
 }
 
-void Job::OnSignal(int signal_number) {
-  if (signal_number == 0 || signal_number == SIGCHLD) return;
-  outcome_.interrupted_by = signal_number;
-  EndAll(signal_number);
+void Job::OnSignal(const ReceivedSignal& signal) {
+  if (signal.number == 0 || signal.number == SIGCHLD) return;
+  outcome_.interrupted_by = signal.number;
+  EndAll(signal);
 }
 
 // Collects every child that has ended. One SIGCHLD may stand for several children, so waitpid is called for
@@ -114,7 +115,7 @@ void Job::Reap() {
     int wait_status = 0;
     if (child.running && ::waitpid(child.pid, &wait_status, WNOHANG) == child.pid) Ended(child, wait_status);
   }
-  if (outcome_.first_failed && !ending_) EndAll(SIGTERM);
+  if (outcome_.first_failed && !ending_) EndAll({.number = SIGTERM});
 }
 
 // Records how a child ended.
@@ -130,17 +131,24 @@ void Job::Ended(Child& child, int wait_status) {
 
 // Sends the signal to all running ranks. The grace period runs from the first call: a second signal from the
 // user is passed on but does not shorten it.
-void Job::EndAll(int signal_number) {
-  SendToRunning(signal_number);
+void Job::EndAll(const ReceivedSignal& signal) {
+  SendToRunning(signal);
   if (ending_) return;
   ending_ = true;
   kill_at_ns_ = MonotonicNanoseconds() + plan_.grace.count() * kNanosecondsPerMillisecond;
 }
 
-void Job::SendToRunning(int signal_number) {
+void Job::SendToRunning(const ReceivedSignal& signal) {
   for (const Child& child : children_) {
-    if (child.running) SignalChild(child.pid, plan_.n_ranks > 0, signal_number);
+    if (!child.running || (signal.from_terminal && HasFromTerminal(child))) continue;
+    SignalChild(child.pid, plan_.n_ranks > 0, signal.number);
   }
+}
+
+// Returns true if a terminal's signal to this process has reached the child too. A second one would interrupt
+// what the child does after the first, such as saving its work.
+bool Job::HasFromTerminal(const Child& child) const {
+  return plan_.n_ranks == 0 && ::getpgid(child.pid) == ::getpgrp();
 }
 
 // Kills processes that ranks started and did not end, and the ranks themselves when Start failed half-way.
@@ -169,10 +177,10 @@ void Job::CheckDeadlines(int64_t now) {
   if (deadline == 0 || now < deadline || !AnyRunning()) return;
   if (ending_) {
     kill_at_ns_ = 0;
-    return SendToRunning(SIGKILL);
+    return SendToRunning({.number = SIGKILL});
   }
   outcome_.timed_out = true;
-  EndAll(SIGTERM);
+  EndAll({.number = SIGTERM});
 }
 
 bool Job::AnyRunning() const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receives signals by sigwait and sigtimedwait and installs no signal handler, so that no code runs in the
+// Receives signals by sigtimedwait and installs no signal handler, so that no code runs in the
 // middle of other code.
 #include "tools/launch/signal_scope.h"
 
@@ -28,17 +28,15 @@ SignalScope::~SignalScope() {
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-int WaitForSignal(int64_t deadline_ns) {
+ReceivedSignal WaitForSignal(int64_t deadline_ns) {
   const sigset_t watched = WatchedSignals();
-  int received = 0;
-  if (deadline_ns == 0) {
-    // An interrupted wait, for example by a debugger that attaches, counts as "nothing happened".
-    return ::sigwait(&watched, &received) == 0 ? received : 0;
-  }
+  siginfo_t info{};
   const int64_t left = std::max<int64_t>(0, deadline_ns - MonotonicNanoseconds());
   const timespec timeout{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
-  received = ::sigtimedwait(&watched, nullptr, &timeout);
-  return received > 0 ? received : 0;
+  const int received = ::sigtimedwait(&watched, &info, deadline_ns == 0 ? nullptr : &timeout);
+  // An interrupted wait, for example by a debugger that attaches, counts as "nothing happened".
+  if (received <= 0) return {};
+  return {received, received != SIGCHLD && info.si_code == SI_KERNEL};
 }
 
 void RestoreDefaultSignals() {

@@ -23,9 +23,16 @@ class SignalScope {
   sigset_t before_;
 };
 
-// Waits for the next signal of the scope and returns its number. Returns 0 when CLOCK_MONOTONIC reaches
-// `deadline_ns` (nanoseconds; 0: no deadline) or when the wait was interrupted.
-int WaitForSignal(int64_t deadline_ns);
+// A signal that this process received.
+struct ReceivedSignal {
+  int number = 0;  // 0: none
+  // True if the kernel sent it, as for Ctrl-C. A terminal's signal reaches the whole process group.
+  bool from_terminal = false;
+};
+
+// Waits for the next signal of the scope. Returns none when CLOCK_MONOTONIC reaches `deadline_ns`
+// (nanoseconds; 0: no deadline) or when the wait was interrupted.
+ReceivedSignal WaitForSignal(int64_t deadline_ns);
 
 // Unblocks the scope's signals. A child calls it between fork and exec, since exec would keep the blocked
 // mask.

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fmt/ranges.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -98,7 +99,8 @@ Status CheckpointFolder::Claim() {
   std::error_code failure;
   fs::create_directories(path_, failure);
   lock_ = UniqueFd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!lock_.valid()) {
+  // A folder that can be read but not written would fail the first save, after many steps of training.
+  if (!lock_.valid() || ::faccessat(AT_FDCWD, path_.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
     return WithHint(
         MakeError(ErrorKind::kInvalidArgument, "--checkpoint-dir {}: {}", path_, ErrnoText(errno)),
         "name a folder that may be written to, or that can be made");
@@ -119,9 +121,11 @@ Status CheckpointFolder::Claim() {
 }
 
 Status CheckpointFolder::SetAside(int64_t step) const {
-  const std::string aside = path_ + "/" + Name(kSetAside, step);
+  const std::string first = path_ + "/" + Name(kSetAside, step);
+  std::string aside = first;
   std::error_code failure;
-  fs::remove_all(aside, failure);
+  // An earlier run may have set a checkpoint of the same step aside, which is the user's to remove.
+  for (int number = 2; fs::exists(aside, failure); ++number) aside = fmt::format("{}.{}", first, number);
   return Rename(PathOf(step), aside);
 }
 

@@ -7,10 +7,20 @@
 
 #include <algorithm>
 
+#include "src/nccl_abi/host_timeout.h"
 #include "zero_workloads/torch_backend/nccl_operands.h"
 
 namespace dynamiccl::torch_backend {
 namespace {
+
+// hostccl waits this much longer than the group's time-out. The backend's own error then comes first, and it
+// names the call that did not finish.
+constexpr std::chrono::seconds kLibraryGrace{10};
+
+// Raises hostccl's own time-out for communicators that are made after the call.
+void RaiseLibraryTimeout(std::chrono::milliseconds of_group) {
+  hostcclRaiseTimeout(std::chrono::milliseconds(of_group + kLibraryGrace).count());
+}
 
 c10::intrusive_ptr<c10d::Backend::Options> OptionsOf(const HostBackend::Membership& membership) {
   auto options = c10::make_intrusive<c10d::Backend::Options>("dynamiccl", membership.timeout);
@@ -32,13 +42,17 @@ std::string ElementsText(const std::vector<at::Tensor>& tensors) {
   return tensors.size() == 1 ? first : c10::str(first, " and ", tensors.size() - 1, " more");
 }
 
+std::shared_ptr<Communicator> MeetGroup(c10d::Store& store, const HostBackend::Membership& membership) {
+  RaiseLibraryTimeout(membership.timeout);
+  return std::make_shared<Communicator>(
+      store, Communicator::Meeting{"group " + NameOf(membership.group_name), "nccl_id", membership.rank,
+                                   membership.size, membership.timeout});
+}
+
 }  // namespace
 
 HostBackend::HostBackend(c10::intrusive_ptr<c10d::Store> store, Membership membership)
-    : HostBackend(store, membership,
-                  std::make_shared<Communicator>(
-                      *store, Communicator::Meeting{"group " + NameOf(membership.group_name), "nccl_id",
-                                                    membership.rank, membership.size, membership.timeout})) {}
+    : HostBackend(store, membership, MeetGroup(*store, membership)) {}
 
 HostBackend::HostBackend(c10::intrusive_ptr<c10d::Store> store, Membership membership,
                          std::shared_ptr<Communicator> communicator)
@@ -91,6 +105,7 @@ c10::intrusive_ptr<c10d::Backend> HostBackend::split(const c10::intrusive_ptr<c1
     const auto& global = options_->global_ranks_in_group;
     membership.global_ranks.push_back(global.empty() ? rank : global.at(rank));
   }
+  RaiseLibraryTimeout(membership.timeout);
   // The color that a rank passes to the split is the lowest rank of its new group. No other new group
   // contains this rank, so colors are unique.
   auto communicator = std::make_shared<Communicator>(*communicator_, ranks.front());

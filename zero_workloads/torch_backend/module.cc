@@ -3,7 +3,6 @@
 #include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
 
-#include "src/nccl_abi/host_timeout.h"
 #include "zero_workloads/torch_backend/host_backend.h"
 
 namespace {
@@ -17,17 +16,11 @@ c10::intrusive_ptr<HostBackend> Create(const c10::intrusive_ptr<c10d::Store>& st
       store, HostBackend::Membership{rank, size, group_name, global_ranks, timeout});
 }
 
-// Raises hostccl's own time-out to at least `timeout`, for communicators that are created after the call.
-void RaiseTimeout(std::chrono::milliseconds timeout) {
-  hostcclRaiseTimeout(timeout.count());
-}
-
 }  // namespace
 
 PYBIND11_MODULE(_backend, module) {
   py::module_::import("torch._C._distributed_c10d");  // registers the base class
   py::class_<HostBackend, c10d::Backend, c10::intrusive_ptr<HostBackend>>(module, "HostBackend");
-  module.def("raise_timeout", &RaiseTimeout, py::arg("timeout"));
   module.def("create", &Create, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout"),
              py::arg("group_name"), py::arg("global_ranks"), py::call_guard<py::gil_scoped_release>());
 }

@@ -73,6 +73,18 @@ TEST(ProcessRanks, AKilledRankGivesTheOthersARemoteError) {
   EXPECT_EQ(SharedMemoryNames(), before);
 }
 
+// The child has copies of the rank's sockets, as a worker of a data loader has.
+TEST(ProcessRanks, AKilledRankIsNoticedAlthoughAForkedChildOfItLives) {
+  for (const char* behaviour : {"orphan", "orphan_hosts"}) {
+    const std::vector<int> statuses = RunRanks(3, behaviour);
+    for (const size_t rank : {0, 2}) {
+      EXPECT_TRUE(WIFEXITED(statuses[rank]) && WEXITSTATUS(statuses[rank]) == 0)
+          << behaviour << ", rank " << rank << ": " << statuses[rank];
+    }
+    EXPECT_TRUE(WIFSIGNALED(statuses[1]) && WTERMSIG(statuses[1]) == SIGKILL) << statuses[1];
+  }
+}
+
 TEST(ProcessRanks, SurvivorsShrinkAndGoOn) {
   const std::vector<int> statuses = RunRanks(4, "shrink");
   for (const size_t rank : {0, 2, 3}) {

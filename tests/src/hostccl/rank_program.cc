@@ -7,6 +7,8 @@
 //   life  init, 5 AllReduce calls, a split, one more in it, finalize, destroy. Exit code 0: all went well, 3:
 //         ncclRemoteError, 1: anything else
 //   die   as sum, but rank 1 kills itself after the tenth call; the others must get ncclRemoteError
+//   orphan   as die, but a child that rank 1 forked lives longer; the others must not wait for the time-out
+//   orphan_hosts  as orphan, with each rank on a "host" of its own
 //   shrink   as die, and then the others go on without it
 //   plugin   the tuner's init fails on rank 1: it gets the plugin's own result, the others ncclRemoteError
 //   settings rank 1 has other HOSTCCL_CHANNELS: all must get ncclInvalidArgument, with the setting and the
@@ -64,6 +66,23 @@ int GoOnWithoutTheDead(ncclComm_t comm, int n_ranks, cudaStream_t stream) {
   return ncclCommDestroy(rest) == ncclSuccess && ncclCommAbort(comm) == ncclSuccess ? 0 : Fail("destroy");
 }
 
+// Forks a child that lives until the test closes its end of the pipe, which it does once all ranks have
+// ended.
+void LeaveChildBehind(int read_end) {
+  if (::fork() != 0) return;
+  char nothing = 0;
+  while (::read(read_end, &nothing, 1) > 0) {
+  }
+  ::_exit(0);
+}
+
+// Ends a rank whose peer has died.
+int EndAfterDeath(ncclComm_t comm) {
+  const std::string reason = ncclGetLastError(comm);
+  if (reason.find("no progress") != std::string::npos) return Fail("only the time-out told of the death");
+  return ncclCommAbort(comm) == ncclSuccess ? 0 : Fail("abort");
+}
+
 int InitWithOtherSettings(int rank, int n_ranks, const ncclUniqueId& id) {
   if (rank == 1) ::setenv("HOSTCCL_CHANNELS", "3", 1);
   ncclComm_t comm = nullptr;
@@ -83,24 +102,30 @@ int InitWithFailingPlugin(int rank, int n_ranks, const ncclUniqueId& id) {
   return result == expected ? 0 : Fail(ncclGetErrorString(result));
 }
 
-int Run(int rank, int n_ranks, const ncclUniqueId& id, const std::string& behaviour) {
+int Run(int rank, int n_ranks, const ncclUniqueId& id, const std::string& behaviour, int read_end) {
+  if (behaviour == "orphan_hosts") ::setenv("HOSTCCL_HOSTID", std::to_string(rank).c_str(), 1);
   if (behaviour == "plugin") return InitWithFailingPlugin(rank, n_ranks, id);
   if (behaviour == "settings") return InitWithOtherSettings(rank, n_ranks, id);
   const bool one_dies = behaviour != "sum";
+  // Between hosts, what rank 1 posted in its last call may not have been sent when it dies.
+  const int last_whole = behaviour == "orphan_hosts" ? 8 : 9;
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
   if (ncclCommInitRank(&comm, n_ranks, id, rank) != ncclSuccess) return Fail("init");
   if (hostcclStreamCreate(&stream) != ncclSuccess) return Fail("stream");
   std::vector<float> data(70'000);
   for (int call = 0; call < 30; ++call) {
-    if (one_dies && call == 10 && rank == 1) ::raise(SIGKILL);
+    if (one_dies && call == 10 && rank == 1) {
+      if (behaviour.starts_with("orphan")) LeaveChildBehind(read_end);
+      ::raise(SIGKILL);
+    }
     data.assign(data.size(), static_cast<float>(rank + 1));
     ncclResult_t result =
         ncclAllReduce(data.data(), data.data(), data.size(), ncclFloat, ncclSum, comm, stream);
     if (result == ncclSuccess) result = hostcclStreamSynchronize(stream);
-    if (result == ncclRemoteError && one_dies && call >= 10) {
+    if (result == ncclRemoteError && one_dies && call > last_whole) {
       if (behaviour == "shrink") return GoOnWithoutTheDead(comm, n_ranks, stream);
-      return ncclCommAbort(comm) == ncclSuccess ? 0 : Fail("abort");
+      return EndAfterDeath(comm);
     }
     if (result != ncclSuccess) return Fail("all-reduce");
     if (data.back() != static_cast<float>(n_ranks * (n_ranks + 1) / 2)) return Fail("wrong sum");
@@ -187,5 +212,5 @@ int main(int argc, char** argv) {
   const std::string behaviour = argv[5];
   if (behaviour == "life") return Live(rank, n_ranks, id);
   if (behaviour == "opposite") return RunOpposite(rank, n_ranks, id);
-  return Run(rank, n_ranks, id, behaviour);
+  return Run(rank, n_ranks, id, behaviour, std::atoi(argv[3]));
 }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "src/nccl_abi/host_timeout.h"
+#include "tests/src/hostccl/make_communicators.h"
 
 namespace dynamiccl::hostccl {
 namespace {
@@ -32,6 +33,19 @@ TEST(Timeout, IsTheLongestAskedForUnlessTheUserSetsIt) {
   EXPECT_FALSE(TimeoutMs());
   ::unsetenv("HOSTCCL_TIMEOUT_MS");
   EXPECT_EQ(Milliseconds(), 1810000);
+}
+
+TEST(Timeout, OfASplitCommunicatorIsWhatWasAskedForBeforeTheSplit) {
+  ::unsetenv("HOSTCCL_TIMEOUT_MS");
+  const auto parents = testing::MakeCommunicators(2);
+  ASSERT_EQ(hostcclRaiseTimeout(7'200'000), ncclSuccess);
+  testing::SpawnThreads(2, [&](int rank) {
+    Communicator& parent = *parents[static_cast<size_t>(rank)];
+    EXPECT_LT(parent.settings().timeout_ms, 7'200'000);
+    const auto child = SplitCommunicator(parent, {.color = 0, .key = rank, .config = parent.config()});
+    ASSERT_TRUE(child.has_value()) << child.error().message;
+    EXPECT_EQ((*child)->settings().timeout_ms, 7'200'000);
+  });
 }
 
 }  // namespace

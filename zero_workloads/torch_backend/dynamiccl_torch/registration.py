@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Registers the backend "dynamiccl" with torch.distributed. It imports nothing of torch before register() is called."""
 import pathlib
-from datetime import timedelta
 
 NAME = "dynamiccl"
-# hostccl waits this much longer than the group's time-out. The backend's own error then comes first, and it names
-# the collective that did not finish.
-_LIBRARY_GRACE = timedelta(seconds=10)
 
 
 def register():
@@ -18,9 +14,7 @@ def register():
 
 
 def _create(options, _backend_options):
-    backend = _load()
-    backend.raise_timeout(options.timeout + _LIBRARY_GRACE)
-    return backend.create(store=options.store, rank=options.group_rank, size=options.group_size,
+    return _load().create(store=options.store, rank=options.group_rank, size=options.group_size,
                           timeout=options.timeout, group_name=options.group_id,
                           global_ranks=options.global_ranks_in_group)
 

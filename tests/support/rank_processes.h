@@ -20,6 +20,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
@@ -94,38 +95,66 @@ inline bool HasEnded(pid_t child, size_t rank, int& status, Stopped& stopped) {
   return true;
 }
 
-// By rank. The parent must have no threads.
-inline std::vector<RankEnd> RunRanks(const RankRun& run) {
-  int pipe_ends[2];
-  if (::pipe(pipe_ends) != 0) return {};
-  std::vector<pid_t> children;
-  for (int rank = 0; rank < run.n_ranks; ++rank) children.push_back(StartRank(run, rank, pipe_ends));
-  ::close(pipe_ends[0]);
-  ::close(pipe_ends[1]);
-  std::vector<RankEnd> ends(children.size());
-  std::set<size_t> running;
-  Stopped stopped;
-  for (size_t rank = 0; rank < children.size(); ++rank) running.insert(rank);
-  const auto limit = std::chrono::steady_clock::now() + run.limit;
-  while (!running.empty()) {
-    std::erase_if(running,
-                  [&](size_t rank) { return HasEnded(children[rank], rank, ends[rank].status, stopped); });
-    if (running.empty()) break;
-    std::erase_if(stopped, [&](const auto& stop) {
-      return run.stopped_for.count() > 0 &&
-             std::chrono::steady_clock::now() - stop.second > run.stopped_for &&
-             ::kill(children[stop.first], SIGCONT) == 0;
+// The ranks of a run, from their start on. The process must have no threads.
+class RunningRanks {
+ public:
+  explicit RunningRanks(RankRun run)
+      : run_(std::move(run)), limit_(std::chrono::steady_clock::now() + run_.limit) {
+    int pipe_ends[2];
+    if (::pipe(pipe_ends) != 0) return;
+    for (int rank = 0; rank < run_.n_ranks; ++rank) children_.push_back(StartRank(run_, rank, pipe_ends));
+    ::close(pipe_ends[0]);
+    ::close(pipe_ends[1]);
+    ends_.resize(children_.size());
+    for (size_t rank = 0; rank < children_.size(); ++rank) running_.insert(rank);
+  }
+
+  // Whether all have ended. Lets those go on that were stopped for long enough, and kills all at the limit.
+  bool HaveEnded() {
+    std::erase_if(running_,
+                  [&](size_t rank) { return HasEnded(children_[rank], rank, ends_[rank].status, stopped_); });
+    const auto now = std::chrono::steady_clock::now();
+    std::erase_if(stopped_, [&](const auto& stop) {
+      return run_.stopped_for.count() > 0 && now - stop.second > run_.stopped_for &&
+             ::kill(children_[stop.first], SIGCONT) == 0;
     });
-    if (run.continue_last && running.size() == 1) ::kill(children[*running.begin()], SIGCONT);
-    if (std::chrono::steady_clock::now() > limit) {
-      for (const size_t rank : running) {
-        ::kill(children[rank], SIGKILL);
-        ends[rank].hung = true;
-      }
+    if (run_.continue_last && running_.size() == 1) ::kill(children_[*running_.begin()], SIGCONT);
+    for (const size_t rank : now > limit_ ? running_ : std::set<size_t>()) {
+      ::kill(children_[rank], SIGKILL);
+      ends_[rank].hung = true;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return running_.empty();
+  }
+
+  const std::vector<RankEnd>& ends() const { return ends_; }  // by rank
+
+ private:
+  const RankRun run_;
+  const std::chrono::steady_clock::time_point limit_;
+  std::vector<pid_t> children_;
+  std::vector<RankEnd> ends_;
+  std::set<size_t> running_;
+  Stopped stopped_;
+};
+
+// Runs all at the same time. By run, and by rank.
+inline std::vector<std::vector<RankEnd>> RunAtOnce(const std::vector<RankRun>& runs) {
+  std::vector<std::unique_ptr<RunningRanks>> running;
+  for (const RankRun& run : runs) running.push_back(std::make_unique<RunningRanks>(run));
+  std::vector<std::vector<RankEnd>> ends;
+  for (const auto& ranks : running) {
+    while (!ranks->HaveEnded()) {
+      for (const auto& each : running) each->HaveEnded();
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    ends.push_back(ranks->ends());
   }
   return ends;
+}
+
+// By rank.
+inline std::vector<RankEnd> RunRanks(const RankRun& run) {
+  return RunAtOnce({run}).front();
 }
 
 // Gives this process and the ranks that it starts a /dev/shm and a network of their own, so that Leftovers()

@@ -14,6 +14,8 @@ namespace {
 using testing::Leftovers;
 using testing::RankEnd;
 using testing::RankPlace;
+using testing::RankRun;
+using testing::RunAtOnce;
 using testing::RunRanks;
 
 const auto* const kOwnNamespaces = ::testing::AddGlobalTestEnvironment(new testing::OwnNamespaces);
@@ -96,17 +98,20 @@ TEST_P(Faults, AStoppedRankIsMissedAfterTheTimeout) {
 TEST_P(Faults, AnyRankMayStandStillAtAnyStep) {
   const auto names = FailPointNames();
   for (size_t point = 0; point <= static_cast<size_t>(FailPoint::kDestroy); ++point) {
-    for (int still = 0; still < kRanks; ++still) {
-      const auto ends =
-          RunRanks({.program = DYNAMICCL_RANK_PROGRAM,
-                    .n_ranks = kRanks,
-                    .behaviour = "life",
-                    .place = Places(still, std::string(names[point]) + ":stop", GetParam(), "60000"),
-                    .stopped_for = std::chrono::milliseconds(150)});
-      for (size_t rank = 0; rank < ends.size(); ++rank) {
-        EXPECT_TRUE(ends[rank].exited_with(kAllWell))
+    std::vector<RankRun> runs;  // which mostly wait, so they do it together
+    for (int still = 0; still < kRanks; ++still)
+      runs.push_back({.program = DYNAMICCL_RANK_PROGRAM,
+                      .n_ranks = kRanks,
+                      .behaviour = "life",
+                      .place = Places(still, std::string(names[point]) + ":stop", GetParam(), "60000"),
+                      .stopped_for = std::chrono::milliseconds(150)});
+    const auto ended = RunAtOnce(runs);
+    for (size_t still = 0; still < ended.size(); ++still) {
+      for (size_t rank = 0; rank < ended[still].size(); ++rank) {
+        const RankEnd& end = ended[still][rank];
+        EXPECT_TRUE(end.exited_with(kAllWell))
             << names[point] << ": rank " << still << " stood still, rank " << rank << " has status "
-            << ends[rank].status << (ends[rank].hung ? ", hung" : "");
+            << end.status << (end.hung ? ", hung" : "");
       }
     }
   }

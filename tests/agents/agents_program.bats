@@ -1,15 +1,16 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # dynamiccl-agents as `dynamiccl train` and `eval` start it: what it says as JSON, and that equal inputs give equal files.
-# DYNAMICCL_BIN is the program, WRITE_SYNTHETIC_SWEEP writes something to train on.
+# DYNAMICCL_BIN is the program, TRAINED the folder of train_policy.sh.
 
+# Beside the policy of $TRAINED, in $RUNS: a second training of equal inputs, and the config agent trained further.
 setup_file() {
   bats_require_minimum_version 1.5.0
-  export SWEEP="$BATS_FILE_TMPDIR/c.measurements"
-  "$WRITE_SYNTHETIC_SWEEP" "$SWEEP"
-  # Of tests that need any policy.
-  export POLICY="$BATS_FILE_TMPDIR/trained.dcpolicy"
-  train -o "$POLICY" > "$BATS_FILE_TMPDIR/talk"
+  export SWEEP="$TRAINED/c.measurements" POLICY="$TRAINED/p.dcpolicy" RUNS="$BATS_FILE_TMPDIR"
+  cd "$RUNS"
+  train -o second.dcpolicy --json second.json > second.said 2> second.progress
+  cp "$POLICY" first.dcpolicy
+  "$DYNAMICCL_BIN" train "$SWEEP" --from first.dcpolicy -o fitted.dcpolicy --json fitted.json > fitted.said 2> fitted.progress
 }
 
 setup() { cd "$BATS_TEST_TMPDIR"; }
@@ -17,12 +18,11 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 train() { "$DYNAMICCL_BIN" train "$SWEEP" --structure-iterations 2 --config-iterations 20 "$@"; }
 
 @test "train --json - says on standard output what was trained, and nothing else there" {
-  train -o p.dcpolicy --json - > said.json 2> talk
-  grep -q '^p.dcpolicy: written' talk
-  "$DYNAMICCL_BIN" inspect p.dcpolicy --json > inspected.json
-  python3 - "$(sha256sum < "$SWEEP")" <<'PYTHON'
+  grep -q '^p.dcpolicy: written' "$TRAINED/talk"
+  "$DYNAMICCL_BIN" inspect "$POLICY" --json > inspected.json
+  python3 - "$(sha256sum < "$SWEEP")" "$TRAINED/said.json" <<'PYTHON'
 import json, sys
-said, inspected = json.load(open("said.json")), json.load(open("inspected.json"))
+said, inspected = json.load(open(sys.argv[2])), json.load(open("inspected.json"))
 assert next(iter(said)) == "schema" and said["schema"] == 1
 assert said["output"] == "p.dcpolicy" and said["sha256"] == inspected["sha256"]
 swept, = said["inputs"]
@@ -34,26 +34,24 @@ PYTHON
 }
 
 @test "equal seeds and inputs give equal files, another seed another one" {
-  train -o first.dcpolicy --json first.json > talk
-  grep -q '^first.dcpolicy: written' talk
-  train -o second.dcpolicy
-  cmp first.dcpolicy second.dcpolicy
+  grep -q '^second.dcpolicy: written' "$RUNS/second.said"
+  cmp "$POLICY" "$RUNS/second.dcpolicy"
   train -o other.dcpolicy --seed 2
-  ! cmp -s first.dcpolicy other.dcpolicy
-  python3 -c 'import json; assert json.load(open("first.json"))["schema"] == 1'
-  "$DYNAMICCL_BIN" train "$SWEEP" --from first.dcpolicy -o fitted.dcpolicy --json - > fitted.json
-  mkdir elsewhere && cp first.dcpolicy elsewhere
-  "$DYNAMICCL_BIN" train "$SWEEP" --from elsewhere/first.dcpolicy -o again.dcpolicy
-  cmp fitted.dcpolicy again.dcpolicy
-  python3 -c 'import json; d = json.load(open("fitted.json")); assert [i["kind"] for i in d["inputs"]] == ["policy", "measurements"], d'
+  ! cmp -s "$POLICY" other.dcpolicy
+  python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["schema"] == 1' "$RUNS/second.json"
+  mkdir elsewhere && cp "$POLICY" elsewhere/first.dcpolicy
+  "$DYNAMICCL_BIN" train "$SWEEP" --from elsewhere/first.dcpolicy -o again.dcpolicy --json - > again.json
+  cmp "$RUNS/fitted.dcpolicy" again.dcpolicy
+  python3 -c 'import json; d = json.load(open("again.json")); assert [i["kind"] for i in d["inputs"]] == ["policy", "measurements"], d'
 }
 
 @test "train --from says what it keeps and what it trains, and keeps that" {
-  cp "$POLICY" first.dcpolicy
-  "$DYNAMICCL_BIN" train "$SWEEP" --from first.dcpolicy -o fitted.dcpolicy --json fitted.json > said
-  grep -q "^from first.dcpolicy: kept: .*the structure agent .*; trained further: the config agent's networks" said
-  grep -qE "^the policy uses a config that promises a gain of at least [0-9.]+ %" said
+  cd "$RUNS"
+  grep -q "^from first.dcpolicy: kept: .*the structure agent .*; trained further: the config agent's networks" fitted.said
+  grep -qE "^the policy uses a config that promises a gain of at least [0-9.]+ %" fitted.said
   python3 -c 'import json; d = json.load(open("fitted.json"))["from"]; assert d["kept"][0] == "structure" and d["trained"][0] == "config", d'
+  cd "$BATS_TEST_TMPDIR"
+  cp "$POLICY" first.dcpolicy
   run "$DYNAMICCL_BIN" train "$SWEEP" --from first.dcpolicy -o fitted.dcpolicy --structure-iterations 2
   [ "$status" -eq 2 ]
   [[ "$output" == *"--from excludes --structure-iterations"* ]]
@@ -99,13 +97,12 @@ assert said["structure"]["from_a_policy"] and said["thresholds"]["quiet_calls"] 
 }
 
 @test "train says on standard error which phase it is in, on how much data, and of how many" {
-  train -o p.dcpolicy > said 2> progress
-  [ "$(grep -c '^dynamiccl: [1-4] of [34]: ' progress)" -ge 3 ]
-  grep -q '^dynamiccl: 1 of [34]: structure agent: 2 iterations on generated sequences and 0 recorded$' progress
-  grep -qE '^dynamiccl: 2 of [34]: config agent: 20 iterations on [0-9]{4,} measured configs$' progress
-  ! grep -q '^dynamiccl:' said
-  "$DYNAMICCL_BIN" train "$SWEEP" --from p.dcpolicy -o fitted.dcpolicy 2> progress
-  grep -q '^dynamiccl: 1 of 1: config agent: 300 iterations on' progress
+  cd "$RUNS"
+  [ "$(grep -c '^dynamiccl: [1-4] of [34]: ' second.progress)" -ge 3 ]
+  grep -q '^dynamiccl: 1 of [34]: structure agent: 2 iterations on generated sequences and 0 recorded$' second.progress
+  grep -qE '^dynamiccl: 2 of [34]: config agent: 20 iterations on [0-9]{4,} measured configs$' second.progress
+  ! grep -q '^dynamiccl:' second.said
+  grep -q '^dynamiccl: 1 of 1: config agent: 300 iterations on' fitted.progress
 }
 
 @test "the help of train and eval lists the options of the agents' program" {

@@ -1,14 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# dynamiccl-lab-agents: the commands that train every baseline, which takes minutes. LAB_AGENTS is the program, DYNAMICCL_BIN trains the policy.
+# dynamiccl-lab-agents: the commands that train every baseline, which takes minutes. LAB_AGENTS is the program, TRAINED the
+# folder of tests/agents/train_policy.sh.
 
-setup_file() {
-  export SWEEP="$BATS_FILE_TMPDIR/c.measurements" POLICY="$BATS_FILE_TMPDIR/p.dcpolicy"
-  "$WRITE_SYNTHETIC_SWEEP" "$SWEEP"
-  "$DYNAMICCL_BIN" train "$SWEEP" --structure-iterations 2 --config-iterations 20 -o "$POLICY" > "$BATS_FILE_TMPDIR/talk"
+setup() {
+  cd "$BATS_TEST_TMPDIR"
+  SWEEP="$TRAINED/c.measurements" POLICY="$TRAINED/p.dcpolicy"
 }
-
-setup() { cd "$BATS_TEST_TMPDIR"; }
 
 @test "baselines have a schema and judge every chooser" {
   "$LAB_AGENTS" baselines --policy "$POLICY" --measurements "$SWEEP" --json - > baselines.json

@@ -66,7 +66,7 @@ class Judging : public testing::Test {
                 .connecting = {Connecting::kAtFirstCall},
                 .seeks_remedies = false,
                 .bisects = true,
-                .limit_s = 2};
+                .limit_s = 1};
     const auto known = ParseKnownIssues(ReadTextFile(KNOWN_ISSUES).value()).value();
     const auto answer = RunCanary(CellRunner(installation_, false), request_, known, [](const auto&) {});
     EXPECT_TRUE(answer) << answer.error().message;

@@ -45,7 +45,7 @@ RunRequest RequestFor(const Cell& cell, const std::string& scratch) {
 
 // What is wrong with a run as such; empty when it ended well.
 std::string Trouble(const RunOutcome& outcome, const RunRequest& request,
-                    const std::vector<std::string>& left_before) {
+                    const std::vector<std::string>& shared_before) {
   const size_t missing = outcome.output.find("has no stand-in");
   if (missing != std::string::npos) {
     const size_t line = outcome.output.rfind('\n', missing) + 1;
@@ -57,18 +57,16 @@ std::string Trouble(const RunOutcome& outcome, const RunRequest& request,
            outcome.output.substr(outcome.output.size() - tail);
   }
   if (!AllRanksLaunchedAlike(outcome.output, request.ranks())) return "ranks launched different kernels";
-  for (const std::string& name : LeftSharedMemory()) {
-    if (!std::binary_search(left_before.begin(), left_before.end(), name)) return "left in /dev/shm: " + name;
-  }
-  return "";
+  const auto left = LeftSharedMemory(shared_before);
+  return left.empty() ? "" : "left in /dev/shm: " + left.front();
 }
 
 // The choices of a run that must end well, or nothing with the finding's detail set.
 std::optional<std::vector<Choice>> RunWell(const RunRequest& request, Finding* finding,
                                            std::string* output = nullptr) {
-  const auto left_before = LeftSharedMemory();
+  const auto shared_before = SharedMemoryNames();
   const RunOutcome outcome = RunDriver(request);
-  finding->detail = Trouble(outcome, request, left_before);
+  finding->detail = Trouble(outcome, request, shared_before);
   if (!finding->detail.empty()) return std::nullopt;
   if (output != nullptr) *output = outcome.output;
   auto choices = ChoicesOf(outcome.output, request.release, request.ranks(), &finding->detail);

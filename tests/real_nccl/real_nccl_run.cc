@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <thread>
 
@@ -133,14 +134,13 @@ bool MappedBySomebody(const std::string& path) {
   return false;
 }
 
-std::vector<std::string> UnmappedSharedMemory() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with("nccl-") && !MappedBySomebody(entry.path())) names.push_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+constexpr const char* kSharedMemory = "/dev/shm/";
+
+// Keeps of `names` those that exist and that no living process maps.
+void KeepUnused(std::vector<std::string>* names) {
+  std::erase_if(*names, [](const std::string& name) {
+    return !std::filesystem::exists(kSharedMemory + name) || MappedBySomebody(kSharedMemory + name);
+  });
 }
 
 constexpr std::string_view kDoorNames[] = {"none", "preload", "tuner", "both", "static_plugin"};
@@ -175,15 +175,25 @@ std::vector<RunOutcome> RunDriverProcesses(const RunRequest& request, const std:
   return RunTogether(commands, request.scratch_folder, output_stays);
 }
 
-std::vector<std::string> LeftSharedMemory() {
-  std::vector<std::string> names = UnmappedSharedMemory();
-  if (names.empty()) return names;
+std::vector<std::string> SharedMemoryNames() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kSharedMemory)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("nccl-")) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> LeftSharedMemory(const std::vector<std::string>& before) {
+  std::vector<std::string> left;
+  std::ranges::set_difference(SharedMemoryNames(), before, std::back_inserter(left));
+  KeepUnused(&left);
+  if (left.empty()) return left;
   // Another job's, between making and mapping it or between unmapping and removing it.
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  const std::vector<std::string> later = UnmappedSharedMemory();
-  std::erase_if(
-      names, [&](const std::string& name) { return !std::binary_search(later.begin(), later.end(), name); });
-  return names;
+  KeepUnused(&left);
+  return left;
 }
 
 }  // namespace dynamiccl::real_nccl

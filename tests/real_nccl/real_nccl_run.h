@@ -65,7 +65,10 @@ RunOutcome RunDriver(const RunRequest& request);
 std::vector<RunOutcome> RunDriverProcesses(const RunRequest& request, const std::vector<Environment>& own,
                                            bool output_stays = false);
 
-// What NCCL leaves in /dev/shm when it is killed, and what nothing may leave: what no living process uses.
-std::vector<std::string> LeftSharedMemory();
+// The names that NCCL has in /dev/shm, sorted.
+std::vector<std::string> SharedMemoryNames();
+// Of these the ones that are not in `before` (sorted) and that no living process uses: a run that began after
+// `before` was taken has left them. NCCL leaves such names when it is killed, and at no other time may it.
+std::vector<std::string> LeftSharedMemory(const std::vector<std::string>& before);
 
 }  // namespace dynamiccl::real_nccl

@@ -18,7 +18,7 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 train() { "$DYNAMICCL_BIN" train "$SWEEP" --structure-iterations 2 --config-iterations 20 "$@"; }
 
 @test "train --json - says on standard output what was trained, and nothing else there" {
-  grep -q '^p.dcpolicy: written' "$TRAINED/talk"
+  grep -q '^p.dcpolicy: written' "$TRAINED/talk.txt"
   "$DYNAMICCL_BIN" inspect "$POLICY" --json > inspected.json
   python3 - "$(sha256sum < "$SWEEP")" "$TRAINED/said.json" <<'PYTHON'
 import json, sys

@@ -113,6 +113,8 @@ std::shared_ptr<Communicator> CommunicatorRegistry::Remove(ncclComm_t handle) {
   // short.
   removed_.push_back(communicator);
   by_handle_.erase(found);
+  // The registry expects a non-blocking communicator until then: no call tells when its initialisation ends.
+  std::erase(expected_, communicator);
   // Most of a communicator's memory belongs to the structure LSTM.
   if (communicator->issuing.structure) communicator->issuing.structure->ReleaseMemory();
   if (removed_.size() > kKeptAfterRemoval) {

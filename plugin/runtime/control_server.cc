@@ -17,6 +17,8 @@ namespace {
 constexpr int64_t kSilenceNs = 5'000'000'000;
 // The most connections: more than any job needs at one process, and below the usual limit of descriptors.
 constexpr size_t kMaxPeers = 16384;
+// Nanoseconds until the next attempt after a connection could not be accepted.
+constexpr int64_t kAcceptAgainNs = 50'000'000;
 // The end of a job waits at most this long until what the guards have learnt is saved.
 constexpr auto kKeepingTime = std::chrono::seconds(2);
 
@@ -92,7 +94,8 @@ void ControlServer::SaveIfRequested() {
 // switching.
 void ControlServer::Run() {
   while (true) {
-    std::vector<pollfd> waiting{{listening_.fd.get(), POLLIN, 0}};
+    if (MonotonicNanoseconds() >= accept_from_ns_) accept_from_ns_ = 0;
+    std::vector<pollfd> waiting{{accept_from_ns_ == 0 ? listening_.fd.get() : -1, POLLIN, 0}};
     for (const Peer& peer : peers_) waiting.push_back({peer.fd.get(), POLLIN, 0});
     if (!thread_.WaitFor(waiting, NextTimeoutMs())) return;
     std::vector<bool> over(peers_.size());
@@ -120,6 +123,7 @@ int ControlServer::NextTimeoutMs() const {
   for (const Peer& peer : peers_) {
     if (!peer.pledged && !peer.joined) next = std::min(next, peer.since_ns + kSilenceNs);
   }
+  if (accept_from_ns_ != 0) next = std::min(next, accept_from_ns_);
   const int tick_ms = switching_ ? switching_->NextTickMs() : -1;
   if (next == INT64_MAX) return tick_ms;
   const auto left_ms =
@@ -129,6 +133,7 @@ int ControlServer::NextTimeoutMs() const {
 
 void ControlServer::AcceptPeer() {
   auto fd = Accept(listening_.fd.get());
+  if (!fd) accept_from_ns_ = MonotonicNanoseconds() + kAcceptAgainNs;
   if (!fd || peers_.size() >= kMaxPeers) return;
   Peer peer;
   peer.fd = std::move(*fd);
@@ -146,13 +151,15 @@ bool ControlServer::Receive(Peer& peer) {
   if (peer.joined) return HandleSwitching(peer);
   if (peer.received.size() < kMessageHeaderBytes) return true;
   const auto total = MessageBytes(peer.received);
-  if (!total || peer.received.size() > *total) return false;
-  return peer.received.size() < *total || HandleFirstMessage(peer);
+  if (!total) return false;
+  return peer.received.size() < *total || HandleFirstMessage(peer, *total);
 }
 
-// The first message names the root under which the rank meets, and with it the secret that it must know.
-bool ControlServer::HandleFirstMessage(Peer& peer) {
-  const auto root = RootOf(peer.received);
+// The first message names the root under which the rank meets, and with it the secret that it must know. A
+// rank that joins may send more at once; nothing may follow a pledge.
+bool ControlServer::HandleFirstMessage(Peer& peer, size_t bytes) {
+  const auto message = std::span(peer.received).first(bytes);
+  const auto root = RootOf(message);
   if (!root) return false;
   ControlSecret secret;
   {
@@ -161,12 +168,13 @@ bool ControlServer::HandleFirstMessage(Peer& peer) {
     if (found == secrets_.end()) return false;
     secret = found->second;
   }
-  if (KindOf(peer.received) != ControlKind::kJoin) return HandlePledge(peer, secret);
-  const auto join = DecodeJoin(peer.received, secret);
+  if (KindOf(message) != ControlKind::kJoin)
+    return peer.received.size() == bytes && HandlePledge(peer, secret);
+  const auto join = DecodeJoin(message, secret);
   if (!join || !switching_ || !switching_->Join(peer.fd.get(), *join, secret)) return false;
   peer.joined = true;
-  peer.received.clear();
-  return true;
+  peer.received.erase(peer.received.begin(), peer.received.begin() + static_cast<std::ptrdiff_t>(bytes));
+  return HandleSwitching(peer);
 }
 
 // A joined connection sends any number of messages; the last one may still be incomplete.

@@ -88,10 +88,12 @@ class ControlServer {
   ControlServer(ListeningSocket listening, int timeout_ms, std::unique_ptr<SwitchLeadership> switching);
   void Run();
   int NextTimeoutMs() const;
+  // Accepts the next connection. If that fails, because descriptors are short, it is tried again a little
+  // later; meanwhile the thread does not wait for connections, since the waiting one would wake it at once.
   void AcceptPeer();
   // The next four return false when the connection is to be closed.
   bool Receive(Peer& peer);
-  bool HandleFirstMessage(Peer& peer);
+  bool HandleFirstMessage(Peer& peer, size_t bytes);
   bool HandlePledge(Peer& peer, const ControlSecret& secret);
   bool HandleSwitching(Peer& peer);
   Meeting& MeetingOf(const PledgeMessage& pledge);
@@ -117,6 +119,7 @@ class ControlServer {
   std::map<ControlToken, ControlSecret> secrets_;
   // Only the server's thread uses the members below, up to late_situations_.
   std::vector<Peer> peers_;
+  int64_t accept_from_ns_ = 0;  // no connection is accepted before this time; 0: any time
   // Meetings stay, because a rank may ask for its verdict at any later time. Those that are over move to
   // agreed_.
   std::map<ControlToken, Meeting> meetings_;

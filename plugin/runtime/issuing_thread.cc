@@ -6,12 +6,30 @@
 namespace dynamiccl {
 namespace {
 
-thread_local IssuingThread t_issuing;
+// Holds the thread's object, which is never destroyed: handlers at the end of the process, and destructors of
+// the program's own thread variables, may still issue calls. When the thread ends, its memory is freed.
+class Holder {
+ public:
+  Holder() : issuing_() {}
+  ~Holder() {
+    issuing_.calls = std::vector<PendingCall>();
+    issuing_.groups = std::vector<IssuedGroup>();
+    issuing_.pending_communicators = std::vector<PendingCommunicator>();
+  }
+  IssuingThread& issuing() { return issuing_; }
+
+ private:
+  union {
+    IssuingThread issuing_;
+  };
+};
+
+thread_local Holder t_holder;
 
 }  // namespace
 
 [[gnu::hot]] IssuingThread& IssuingThread::Current() noexcept {
-  return t_issuing;
+  return t_holder.issuing();
 }
 
 [[gnu::hot]] IssuedGroup* IssuingThread::GroupOn(const ControlToken& token) noexcept {

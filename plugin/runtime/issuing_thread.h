@@ -74,7 +74,8 @@ struct IssuedEvent {
   const std::shared_ptr<TimesReport>* report = nullptr;  // null: nobody needs the time
 };
 
-// The calls under way on one thread. One object for each thread, which lives until the thread ends.
+// The calls under way on one thread. One object for each thread, valid until the thread's memory is gone:
+// also while its thread variables are destroyed, and while the process ends.
 class IssuingThread {
  public:
   // Returns the calling thread's object. Each access checks whether the thread's object exists yet, so the

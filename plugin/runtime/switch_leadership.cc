@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "plugin/border/first_time.h"
 #include "plugin/runtime/socket.h"
 #include "src/base/clock.h"
 #include "src/base/job_fail_point.h"
 #include "src/base/log.h"
-#include "src/decision/site_store/site_store_file.h"
 
 namespace dynamiccl {
 namespace {
@@ -50,8 +50,10 @@ bool SwitchLeadership::Communicator::AddRank(int fd, const JoinMessage& join) {
     fds.push_back(fd);
     return true;
   }
-  // The rank's connection broke. The rank joins no further switch, but may ask for the last verdict.
+  // The rank's connection broke, and the same process is back: it knows what it has pledged.
   fds[static_cast<size_t>(known - members.begin())] = fd;
+  leader.RegainRank(static_cast<int>(known - members.begin()));
+  sent_until.reset();  // it may have missed an order
   return true;
 }
 
@@ -168,21 +170,16 @@ void SwitchLeadership::SendTiming(const ControlToken& token, Communicator& commu
 
 void SwitchLeadership::SaveResults() {
   for (auto& [token, communicator] : communicators_) {
-    if (communicator.guard) Save(*communicator.guard, kSaveAtEndNs);
+    if (communicator.guard) store_.Write(*communicator.guard, kSaveAtEndNs);
   }
 }
 
-void SwitchLeadership::Save(TableGuard& guard, int64_t patience_ns) {
-  if (site_store_path_.empty()) return;
-  const int64_t now_s = RealtimeNanoseconds() / kSecondNs;
-  const SiteStore learnt = guard.UnsavedResults(now_s);
-  if (learnt.empty()) return;
-  const Status saved = AddToSiteStore(site_store_path_, learnt, now_s, patience_ns);
-  if (saved) {
-    guard.MarkSaved(learnt);
-  } else if (!std::exchange(warned_unsaved_, true)) {
-    Log(LogLevel::kWarn, "what was learnt is not kept yet: {}", saved.error().message);
+void SwitchLeadership::BeginSaving() {
+  std::vector<std::shared_ptr<TableGuard>> guards;
+  for (const auto& [token, communicator] : communicators_) {
+    if (communicator.guard) guards.push_back(communicator.guard);
   }
+  store_.Begin(guards);
 }
 
 // This process leads only communicators of which it has a rank, because that rank's calls show which call is
@@ -260,7 +257,7 @@ void SwitchLeadership::CheckForDivergence(Communicator& communicator, int64_t no
   communicator.guard.reset();
 }
 
-// The rank joins no further switch, even if it connects again (AddRank).
+// Until the rank connects again (AddRank) no further switch is possible, and what was requested is dropped.
 void SwitchLeadership::ConnectionLost(int fd) {
   const auto joined = by_fd_.find(fd);
   if (joined == by_fd_.end()) return;
@@ -271,6 +268,8 @@ void SwitchLeadership::ConnectionLost(int fd) {
   const int rank = static_cast<int>(place - communicator.fds.begin());
   *place = -1;
   Send(communicator, token, communicator.leader.LoseRank(rank));
+  FinishAttempt(communicator);
+  communicator.End({SwitchOutcome::End::kRankLost, communicator.version, rank, true});
 }
 
 void SwitchLeadership::RemoveEnded() {
@@ -282,7 +281,7 @@ void SwitchLeadership::RemoveEnded() {
       ++each;
       continue;
     }
-    if (each->second.guard) Save(*each->second.guard, kSaveAtEndNs);
+    if (each->second.guard) store_.Write(*each->second.guard, kSaveAtEndNs);
     each = communicators_.erase(each);
     const std::lock_guard lock(mutex_);
     std::erase_if(guards_, [&](const auto& guard) { return guard->communicator() == token; });
@@ -300,17 +299,19 @@ void SwitchLeadership::Tick(int64_t now_ns) {
   // take too long.
   if (!RequestOffers() && now_ns < next_tick_ns_) return;
   RemoveEnded();
-  const bool saves = now_ns >= next_save_ns_;
-  if (saves) next_save_ns_ = now_ns + kSaveEveryNs;
   for (auto& [token, communicator] : communicators_) {
     if (!communicator.complete()) continue;
     CheckForDivergence(communicator, now_ns);
     AskForChangedFile(communicator, now_ns);
     RunGuard(token, communicator, now_ns);
     AskForValues(communicator, now_ns);
-    if (saves && communicator.guard) Save(*communicator.guard, 0);
     Send(communicator, token, communicator.leader.Tick(now_ns, CallsOf(token)));
     FinishAttempt(communicator);
+  }
+  store_.Finish(0);
+  if (now_ns >= next_save_ns_) {
+    next_save_ns_ = now_ns + kSaveEveryNs;
+    BeginSaving();
   }
   next_tick_ns_ = now_ns + int64_t{NextTickMs()} * 1'000'000;
 }
@@ -337,8 +338,8 @@ void SwitchLeadership::AskForValues(Communicator& communicator, int64_t now_ns) 
   const bool waits = communicator.leader.busy() || now_ns < communicator.values_from_ns;
   if (waits || !communicator.wants_values()) return;
   communicator.values_from_ns = now_ns + kValuesSpacingNs;
-  // A request at rest is refused only if a rank is lost or has decided differently. Then no later request can
-  // succeed, so the wanted values are dropped.
+  // A request at rest is refused only if ranks have decided differently. Then no later request can succeed,
+  // so the wanted values are dropped.
   if (!communicator.Request(SwitchReason::kOperator, {{{}, {}, communicator.wanted_values}, {}}))
     communicator.wanted_values = communicator.values;
 }
@@ -349,9 +350,13 @@ void SwitchLeadership::AskForChangedFile(Communicator& communicator, int64_t now
   if (!latest_ || communicator.watched == *latest_ || now_ns < communicator.offer_again_ns) return;
   Communicator* const asking = &communicator;
   const auto ended = [asking, file = *latest_](const SwitchOutcome& outcome) {
+    const bool lost = outcome.end == SwitchOutcome::End::kRankLost;
+    if (lost && asking->watched == file) asking->watched = {};
     if (outcome.end != SwitchOutcome::End::kRankCannot) return;
-    Log(LogLevel::kWarn, "the changed policy is not used yet: rank {} does not have the same file",
-        outcome.rank);
+    // The rank may not get the file for weeks, and is asked every few seconds.
+    if (FirstTime(fmt::format("rank {} lacks policy {}", outcome.rank, ToHex(file))))
+      Log(LogLevel::kWarn, "the changed policy is not used yet: rank {} does not have the same file",
+          outcome.rank);
     // Does nothing if a newer file was requested meanwhile.
     if (asking->watched == file) asking->watched = {};
     asking->offer_again_ns = MonotonicNanoseconds() + kOfferAgainNs;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "plugin/runtime/changed_policy.h"
+#include "plugin/runtime/store_writer.h"
 #include "plugin/runtime/table_guard.h"
 #include "plugin/runtime/table_offer.h"
 #include "plugin/runtime/watched_values.h"
@@ -39,7 +40,7 @@ class SwitchLeadership {
       : watch_(std::move(watch)),
         own_calls_(std::move(own_calls)),
         policy_of_(std::move(policy_of)),
-        site_store_path_(std::move(site_store_path)),
+        store_(std::move(site_store_path)),
         watched_values_(std::move(values_path)),
         own_values_(std::move(own_values)) {}
 
@@ -48,8 +49,8 @@ class SwitchLeadership {
   void Offer(const ControlToken& communicator, TableOffer offer);
   // Any thread. Lets the guard watch its communicator and propose tables, once all ranks have joined.
   void Guard(std::shared_ptr<TableGuard> guard);
-  // Adds the guards' results to the site store. Waits at most a fifth of a second for each; a failure to save
-  // is logged once.
+  // Adds the guards' results to the site store, at the end of the process. Waits at most a fifth of a second
+  // for each; a failure to save is logged once.
   void SaveResults();
 
   // A rank joins on this connection. Returns false if the connection is to be closed.
@@ -100,7 +101,7 @@ class SwitchLeadership {
     int ConnectionOf(int member) const;
     bool nobody_connected() const;
     bool complete() const { return fds.size() == n_ranks; }
-    bool wants_values() const { return complete() && wanted_values != values; }
+    bool wants_values() const { return complete() && !leader.lacks_rank() && wanted_values != values; }
     // True while something is to be asked or answered soon.
     bool busy() const { return leader.busy() || wants_values(); }
     // Notes that somebody wants this value. Beyond kMaxAgreedValues names it is not taken, which is logged
@@ -135,7 +136,8 @@ class SwitchLeadership {
   void RunGuard(const ControlToken& token, Communicator& communicator, int64_t now_ns);
   // Sends changed orders for timing to the ranks.
   void SendTiming(const ControlToken& token, Communicator& communicator);
-  void Save(TableGuard& guard, int64_t patience_ns);
+  // Begins to add the results of all guards to the site store.
+  void BeginSaving();
   void AskForChangedFile(Communicator& communicator, int64_t now_ns);
   void Send(const Communicator& communicator, const ControlToken& token, const SwitchSends& sends);
   // Applies the result of an attempt that has ended: to the guard, to the requester, and to the log.
@@ -145,7 +147,7 @@ class SwitchLeadership {
   const std::unique_ptr<PolicyWatch> watch_;
   const OwnCalls own_calls_;
   const PolicyOf policy_of_;
-  const std::string site_store_path_;  // empty: nothing is saved
+  StoreWriter store_;
   WatchedValues watched_values_;
   const std::function<AgreedValues()> own_values_;  // may be empty
   AgreedValues known_own_values_;                   // when it was last asked
@@ -155,7 +157,6 @@ class SwitchLeadership {
   int64_t next_look_ns_ = 0;
   int64_t next_tick_ns_ = 0;  // when the state machines are advanced next
   int64_t next_save_ns_ = 0;
-  bool warned_unsaved_ = false;
   std::mutex mutex_;  // guards the members below
   // Guards of communicators whose ranks have not all joined.
   std::vector<std::shared_ptr<TableGuard>> guards_;

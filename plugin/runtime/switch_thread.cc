@@ -20,8 +20,13 @@ constexpr int kRetryMs = 100;
 // The thread's period while a boundary is armed, in milliseconds; equal to the shortest deadline of
 // SwitchMember.
 constexpr int kArmedTickMs = 10;
-// After 30 s without a connection to its leader, a rank that waits for no verdict gives up switching.
-constexpr int64_t kReachNs = 30'000'000'000;
+// A connection counts as lasting if it lives for a second. The leader ends sooner the connection of a rank
+// that it does not take.
+constexpr int64_t kLastingNs = 1'000'000'000;
+// After connections that did not last, the pauses grow from 1 to this many milliseconds. The leader's own
+// rank may be a few milliseconds late, so the first pauses are short. A leader without a rank of its own gets
+// some twenty attempts in 30 s from each rank, of which there may be a thousand.
+constexpr int kLongestPauseMs = 2000;
 // If a host has refused connections to the leader's port for a second, the leader's process is gone: it
 // closes that port only when it ends.
 constexpr int64_t kEndedNs = 1'000'000'000;
@@ -41,10 +46,15 @@ int SendTimesMs(int64_t age_ns) {
   return static_cast<int>(std::min(age_ns / 16 / 1'000'000, kSendTimesAtLastMs));
 }
 
+int MillisecondsUntil(int64_t time_ns) {
+  const int64_t left_ns = std::max<int64_t>(0, time_ns - MonotonicNanoseconds());
+  return static_cast<int>(std::min<int64_t>(left_ns / 1'000'000 + 1, kLongestPauseMs));
+}
+
 }  // namespace
 
-SwitchThread::SwitchThread(std::string policy_path, std::shared_ptr<const Policy> first)
-    : policies_(std::move(policy_path), std::move(first)) {
+SwitchThread::SwitchThread(std::string policy_path, std::shared_ptr<const Policy> first, int reach_ms)
+    : reach_ns_(int64_t{reach_ms} * 1'000'000), policies_(std::move(policy_path), std::move(first)) {
   thread_.Start([this] { Run(); });
 }
 
@@ -55,7 +65,7 @@ void SwitchThread::Join(const MeetingPoint& meeting, const JoinMessage& join,
     present_.emplace(join.communicator, tables);
     LeaderLink link{meeting, join, tables, std::move(times), SwitchMember(tables->gate())};
     link.joined_ns = MonotonicNanoseconds();
-    link.give_up_ns = link.joined_ns + kReachNs;
+    link.give_up_ns = link.joined_ns + reach_ns_;
     new_links_.push_back(std::move(link));
   }
   thread_.Wake();
@@ -108,7 +118,7 @@ int SwitchThread::TimeoutMs() const {
   int timeout = links_.empty() ? -1 : kDigestMs;
   for (const LeaderLink& link : links_) {
     if (!link.tables->gate().idle()) return kArmedTickMs;
-    if (!link.fd.valid()) timeout = std::min(timeout, kRetryMs);
+    if (!link.fd.valid()) timeout = std::min(timeout, MillisecondsUntil(link.next_try_ns));
     if (link.times && link.times->enabled())
       timeout = std::min(timeout, SendTimesMs(MonotonicNanoseconds() - link.joined_ns));
   }
@@ -124,11 +134,7 @@ bool SwitchThread::WaitAndReceive() {
   size_t i = 0;
   for (LeaderLink& link : links_) {
     if (!link.fd.valid() || waiting[i++].revents == 0) continue;
-    if (NoThrowOrFalse([&] { return Receive(link); })) continue;
-    // Messages may be lost, and a rank that has pledged needs its verdict, so the thread connects again.
-    link.fd.Reset();
-    link.received.clear();
-    link.give_up_ns = MonotonicNanoseconds() + kReachNs;
+    if (!NoThrowOrFalse([&] { return Receive(link); })) Disconnect(link, MonotonicNanoseconds());
   }
   return true;
 }
@@ -161,22 +167,40 @@ bool SwitchThread::IsPresent(const LeaderLink& link) const {
 bool SwitchThread::Advance(LeaderLink& link) {
   const int64_t now = MonotonicNanoseconds();
   if (!link.fd.valid()) {
-    if (now > link.give_up_ns && link.tables->gate().idle()) return false;
-    Connect(link, now);
+    if (now > link.give_up_ns && link.tables->gate().idle()) {
+      if (link.times) link.times->SetOrders(false, 0);
+      return false;
+    }
+    if (now >= link.next_try_ns) Connect(link, now);
   }
   const SwitchSends sends = link.member.Tick(now);
   const bool sent =
       link.fd.valid() && Send(link, sends) && SendTimes(link) && SendDigest(link, now) && SendProposals(link);
-  if (link.fd.valid() && !sent) link.fd.Reset();
+  if (link.fd.valid() && !sent) Disconnect(link, now);
   return true;
+}
+
+void SwitchThread::Disconnect(LeaderLink& link, int64_t now_ns) const {
+  link.fd.Reset();
+  link.received.clear();
+  if (now_ns - link.connected_ns >= kLastingNs) {
+    link.give_up_ns = now_ns + reach_ns_;
+    link.pause_ms = 0;
+  }
+  // A rank whose call waits for a verdict asks as often as it looks for an absent leader.
+  const int pause_ms = link.tables->gate().idle() ? link.pause_ms : std::min(link.pause_ms, kRetryMs);
+  link.next_try_ns = now_ns + int64_t{pause_ms} * 1'000'000;
+  link.pause_ms = std::clamp(2 * link.pause_ms, 1, kLongestPauseMs);
 }
 
 void SwitchThread::Connect(LeaderLink& link, int64_t now_ns) {
   PassJobFailPoint(JobFailPoint::kSwitchJoin);
   auto fd = dynamiccl::Connect(link.meeting.address, link.meeting.port, kRetryMs);
   FreeIfLeaderEnded(link, !fd && fd.error().kind == ErrorKind::kPeerFailed, now_ns);
+  link.next_try_ns = MonotonicNanoseconds() + int64_t{kRetryMs} * 1'000'000;
   if (!fd || !SendAll(fd->get(), EncodeJoin(link.join, link.meeting.secret))) return;
   link.fd = std::move(*fd);
+  link.connected_ns = now_ns;
   link.unsent = link.proposed;
 }
 

@@ -30,9 +30,14 @@ namespace dynamiccl {
 // present table for good.
 class SwitchThread {
  public:
+  // Milliseconds without a lasting connection after which a rank that waits for no verdict gives up its
+  // leader.
+  static constexpr int kReachMs = 30'000;
+
   // Tables are made from `first`, or from the file at `policy_path` if that has the digest that the leader
   // names.
-  SwitchThread(std::string policy_path, std::shared_ptr<const Policy> first);
+  // `reach_ms`: replaces kReachMs in tests.
+  SwitchThread(std::string policy_path, std::shared_ptr<const Policy> first, int reach_ms = kReachMs);
 
   // Any thread: adds a rank to those that switch the tables of this communicator. Nothing is switched before
   // all ranks have joined. `times` may be null: this rank reports no times.
@@ -63,6 +68,9 @@ class SwitchThread {
     SwitchMember member;
     int64_t joined_ns = 0;
     int64_t give_up_ns = 0;      // when to give up the leader, unless the rank waits for a verdict
+    int64_t connected_ns = 0;    // when `fd` was made
+    int64_t next_try_ns = 0;     // while not connected: when the next attempt is due
+    int pause_ms = 0;            // pause before the attempt that follows a connection which did not last
     int64_t next_digest_ns = 0;  // when the digests of decisions are reported next
     uint64_t reported_call = 0;  // the last call whose digest was sent to the leader
     int64_t refused_ns = 0;      // since when the leader's host refuses connections; 0: it does not
@@ -88,6 +96,10 @@ class SwitchThread {
   // Connects if there is no connection, and sends what is due. Returns false if the link is to be removed.
   bool Advance(LeaderLink& link);
   void Connect(LeaderLink& link, int64_t now_ns);
+  // The connection is over. Messages may be lost, and a rank that has pledged needs its verdict, so the
+  // thread connects again. If the leader ends each connection at once, as it does without a rank of its own,
+  // the pauses between attempts grow, and the time after which the rank gives up does not begin anew.
+  void Disconnect(LeaderLink& link, int64_t now_ns) const;
   // If the leader's process has ended, the communicator is dead, because the leader was one of its ranks.
   // Then releases the calls that wait for its verdict, so that NCCL can fail them as it would without
   // DynamICCL.
@@ -105,6 +117,7 @@ class SwitchThread {
   static bool SendTimes(LeaderLink& link);
   static bool SendProposals(LeaderLink& link);
 
+  const int64_t reach_ns_;
   PolicyByDigest policies_;      // used only by the thread
   std::list<LeaderLink> links_;  // used only by the thread
   std::mutex mutex_;             // guards the members below

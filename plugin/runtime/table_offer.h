@@ -17,9 +17,9 @@ struct TableOffer {
   SwitchReason reason = SwitchReason::kAdoption;
   bool leaves_nccl_alone = false;  // version 0: NCCL's choice for every call
   std::vector<std::byte> plan;     // else: the version's plan beside the present policy; may be empty
-  // Called once with the outcome, on the control server's thread, unless the communicator ends or loses a
-  // rank before. After a commit all ranks use the table from the boundary on. kSuperseded with version 0: no
-  // rank was asked. May be empty.
+  // Called once with the outcome, on the control server's thread, unless the communicator ends before. After
+  // a commit all ranks use the table from the boundary on. kSuperseded with version 0: no rank was asked. May
+  // be empty.
   std::function<void(const SwitchOutcome&)> ended;
 };
 

@@ -114,7 +114,8 @@ void KernelTimes::Finish(Cell& cell) {
   finished_.fetch_add(1, std::memory_order_relaxed);
   Deliver(cell);
   const ToldTo told_to = std::exchange(cell.told_to, {});
-  if (told_to.report) told_to.report->Add({told_to.call_number, cell.key.collective, cell.duration_ns});
+  if (told_to.report && told_to.report->enabled())
+    told_to.report->Add({told_to.call_number, cell.key.collective, cell.duration_ns});
 }
 
 void KernelTimes::Attach(void* collective, Recorder& recorder, const Recorder::Slot& record) {

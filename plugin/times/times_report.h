@@ -23,6 +23,9 @@ namespace dynamiccl {
 inline constexpr size_t kFirstTimes = 256;
 inline constexpr size_t kFirstTimesTogether = 4;
 inline constexpr size_t kMostTimesTogether = 64;
+// The most times that are kept while nobody takes them, because the leader cannot be reached. The leader
+// waits a few seconds for a time (timed_calls.h), so more of them would be of no use.
+inline constexpr size_t kMostTimesKept = 4096;
 
 // Holds times of calls on their way to the leader. The communicator, the timed events and the switch thread
 // share it, and any thread may use it. A call that is not timed only loads the leader's orders, which are
@@ -33,10 +36,12 @@ class TimesReport {
   // last of them. A reader that waits for fewer times has to call Drain from time to time.
   explicit TimesReport(std::function<void()> news) : news_(std::move(news)) {}
 
-  // Adds the time of a call. Called on a thread of NCCL or on the issuing thread.
+  // Adds the time of a call; drops it if kMostTimesKept wait. Called on a thread of NCCL or on the issuing
+  // thread.
   void Add(const CallTime& time) {
     {
       const std::lock_guard lock(mutex_);
+      if (times_.size() == kMostTimesKept) return;
       times_.push_back(time);
       if (times_.size() != together_) return;
     }

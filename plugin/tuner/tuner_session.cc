@@ -353,7 +353,7 @@ void TunerSession::NoteChunk(const DecisionKey& question, const Decision& decisi
 void TunerSession::WarnThatConfigIsNotOffered(const DecisionKey& question, const CollectiveConfig& config) {
   const std::string what =
       fmt::format("NCCL no longer offers {}/{} for {} of {} bytes to rank {}", Name(config.algorithm),
-                  Name(config.protocol), Name(question.collective), question.bytes,
+                  Name(config.protocol), Name(question.collective), Name(SizeClassOf(question.bytes)),
                   communicator_ ? communicator_->identity.member : -1);
   if (FirstTime(what))
     Log(LogLevel::kWarn, "{}, as it did when all ranks agreed: ranks may now differ", what);

@@ -112,7 +112,10 @@ DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(optio
   }
   if (!table_) return {};
   const TableKey entry{key.collective, SizeClassOf(key.bytes), key.role};
-  const CollectiveConfig choice = table_->Lookup(entry, allowed & NcclConfigs(key.collective));
+  const ConfigMask offered = allowed & NcclConfigs(key.collective);
+  // The first call with a key makes its entry. Not every rank may simulate, so a simulated group must not
+  // make one: other ranks would make theirs at a later call, for which NCCL may offer something else.
+  const CollectiveConfig choice = key.is_call ? table_->Lookup(entry, offered) : table_->Peek(entry, offered);
   if (options_.plan) return Planned(entry, choice, key);
   return {{}, DecidedBy::kPolicy, CallUse::kChoice, choice, choice, 0};
 }

@@ -37,6 +37,11 @@ size_t DecisionTable::IndexOf(const TableKey& key) {
   return Unpack(packed);
 }
 
+CollectiveConfig DecisionTable::Peek(const TableKey& key, const ConfigMask& allowed) const {
+  const uint32_t packed = std::atomic_ref<uint32_t>(entries_[IndexOf(key)]).load(std::memory_order_acquire);
+  return packed != 0 ? Unpack(packed) : compute_(key, allowed);
+}
+
 size_t DecisionTable::computed() const {
   size_t count = 0;
   for (size_t i = 0; i < entries_.size(); ++i)

@@ -37,6 +37,10 @@ class DecisionTable {
   // the same new key at once may both compute it, with the same result.
   CollectiveConfig Lookup(const TableKey& key, const ConfigMask& allowed);
 
+  // Returns what Lookup would return, and leaves the table as it is: for questions that not every rank may
+  // ask.
+  CollectiveConfig Peek(const TableKey& key, const ConfigMask& allowed) const;
+
   // Number of entries that exist.
   size_t computed() const;
 

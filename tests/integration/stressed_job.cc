@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that treats NCCL roughly; ranks are threads. The word says how:
 //   stressed_job <unused> <times> signals | fork | threads | hundred | abort | leave |
-//                                 reopen <object>
+//                                 late | reopen <object>
 // Prints "init <us>" for hundred: the time that the slower rank took to make its communicators.
 #include <dlfcn.h>
 #include <signal.h>
@@ -169,6 +169,25 @@ void Leave(int times) {
   });
 }
 
+// Issues calls in a handler at the end of the process, when the thread's variables are destroyed already. The
+// memory that they had is free, so it belongs to the first who asks for it: nothing may write into it.
+void Late(int times) {
+  static const End end(NewId(), 1, 0);
+  static const int rounds = times;
+  for (int i = 0; i < times; ++i) end.Sum(1, 10);
+  const auto at_the_end = [] {
+    std::vector<std::vector<unsigned char>> others;
+    for (size_t bytes = 16; bytes <= 4096; bytes += 16) {
+      for (int i = 0; i < 8; ++i) others.emplace_back(bytes, 0x5a);
+    }
+    for (int i = 0; i < rounds; ++i) end.Sum(1, 10);
+    for (const auto& other : others) {
+      for (const unsigned char byte : other) REQUIRE(byte == 0x5a);
+    }
+  };
+  REQUIRE(std::atexit(at_the_end) == 0);
+}
+
 // The object by itself, and as the plugin of communicators that come and go.
 void Reopen(int times, const char* object) {
   for (int i = 0; i < times; ++i) {
@@ -192,6 +211,7 @@ int main(int argc, char** argv) {
   if (how == "hundred") Hundred(times);
   if (how == "abort") Abort(times);
   if (how == "leave") Leave(times);
+  if (how == "late") Late(times);
   if (how == "reopen" && argc > 4) Reopen(times, argv[4]);
   return 0;
 }

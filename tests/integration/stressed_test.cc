@@ -56,6 +56,10 @@ TEST_F(Stressed, ByAnEndWithoutFinalize) {
   ExpectClean("leave", 20);
 }
 
+TEST_F(Stressed, ByCallsInAHandlerAtTheEnd) {
+  ExpectClean("late", 20);
+}
+
 TEST_F(Stressed, ByClosingAndOpeningAThousandTimes) {
   ExpectClean("reopen", 1000, {DYNAMICCL_TEST_PRELOAD});
 }

@@ -43,6 +43,26 @@ TEST(CommunicatorRegistry, WhatIsRemovedGivesBackWhatOnlyCallsNeed) {
   EXPECT_FALSE(removed->in_flight_calls.Enter(&thread));
 }
 
+// NCCL goes on initialising a non-blocking communicator after the function that makes it has returned.
+TEST(CommunicatorRegistry, NonBlockingCommunicatorsThatAreGoneTakeNoMemoryAndStandInNoOnesWay) {
+  CommunicatorRegistry registry;
+  std::vector<std::weak_ptr<Communicator>> made;
+  for (uintptr_t number = 100; number < 400; ++number) {
+    auto communicator = std::make_shared<Communicator>();
+    communicator->config.blocking = false;
+    communicator->identity.info.n_ranks = 2;
+    communicator->identity.token = {static_cast<uint8_t>(number), static_cast<uint8_t>(number >> 8)};
+    made.push_back(communicator);
+    registry.Expect(communicator);
+    registry.CallReturned();
+    registry.Add(Handle(number), std::move(communicator));
+    registry.Free(registry.Remove(Handle(number)));
+  }
+  EXPECT_TRUE(made.front().expired());
+  EXPECT_EQ(registry.Claim(2, 1), nullptr);
+  EXPECT_FALSE(registry.AmbiguousCandidates(2));
+}
+
 TEST(CommunicatorRegistry, WhatACallIsInsideOfIsKeptUntilItHasLeft) {
   if (!InFlightCalls::FenceAllThreads()) GTEST_SKIP() << "this system has no membarrier";
   CommunicatorRegistry registry;

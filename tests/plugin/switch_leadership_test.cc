@@ -8,9 +8,15 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <filesystem>
 
 #include "plugin/runtime/socket.h"
+#include "src/base/clock.h"
+#include "src/base/log.h"
 #include "src/base/unique_fd.h"
+#include "src/policy/policy_file.h"
+#include "tests/support/sample_policy.h"
 
 namespace dynamiccl {
 namespace {
@@ -22,7 +28,7 @@ constexpr int kRanks = 2;
 class SwitchLeadershipTest : public ::testing::Test {
  protected:
   SwitchLeadershipTest()
-      : leadership_(std::make_unique<PolicyWatch>("/no/such/policy", Sha256Digest{1}),
+      : leadership_(std::make_unique<PolicyWatch>(policy_path_, Sha256Digest{1}),
                     [this](const ControlToken&) { return own_calls_; }) {
     for (int rank = 0; rank < kRanks; ++rank) EXPECT_TRUE(Connect(rank));
   }
@@ -43,9 +49,10 @@ class SwitchLeadershipTest : public ::testing::Test {
     leadership_.ConnectionLost(connection.leaders.get());
     connection = {};
   }
-  bool Send(int rank, SwitchKind kind, uint64_t attempt) {
+  bool Send(int rank, SwitchKind kind, uint64_t attempt, Refusal refusal = Refusal::kPassed) {
     SwitchMessage message;
     message.kind = kind;
+    message.refusal = refusal;
     message.attempt = attempt;
     return leadership_.HandleMessage(connections_[static_cast<size_t>(rank)].leaders.get(),
                                      EncodeSwitch({kToken, message, {}}, kSecret));
@@ -80,6 +87,9 @@ class SwitchLeadershipTest : public ::testing::Test {
   struct Connection {
     UniqueFd leaders, ranks;
   };
+  // There is no such file unless a test writes one.
+  const std::string policy_path_ =
+      ::testing::TempDir() + "/leadership-" + std::to_string(::getpid()) + ".dcpolicy";
   std::optional<uint64_t> own_calls_ = 10;
   SwitchLeadership leadership_;
   std::array<Connection, kRanks> connections_;
@@ -108,6 +118,48 @@ TEST_F(SwitchLeadershipTest, ForgetsNoVerdictWhenAllConnectionsBreakAtOnce) {
   EXPECT_TRUE(received->commit);
 }
 
+// A connection may break in a job of weeks. Without the rank the leader could never again take back a choice
+// that has become slow.
+TEST_F(SwitchLeadershipTest, ARankThatComesAgainTakesPartInTheNextSwitch) {
+  std::vector<SwitchOutcome::End> ends;
+  const auto offer = [&](int64_t at) {
+    leadership_.Offer(kToken, {SwitchReason::kRevocation, true, {}, [&](const SwitchOutcome& outcome) {
+                                 ends.push_back(outcome.end);
+                               }});
+    leadership_.Tick(at * 1'000'000'000);
+  };
+  offer(1);
+  ASSERT_TRUE(LastReceived(0));
+  Break(1);
+  EXPECT_EQ(ends, std::vector{SwitchOutcome::End::kRankLost});
+  ASSERT_TRUE(Connect(1));
+  offer(2);
+  const auto prepare = LastReceived(1);
+  ASSERT_TRUE(prepare && prepare->kind == SwitchKind::kPrepare);
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_TRUE(Send(rank, SwitchKind::kPledge, prepare->attempt));
+  EXPECT_TRUE(LastReceived(1)->commit);
+  EXPECT_EQ(ends.back(), SwitchOutcome::End::kCommitted);
+}
+
+// Who asked for a version must not wait for ever for what became of it.
+TEST_F(SwitchLeadershipTest, TellsWhoeverAskedThatARankIsLost) {
+  const uint64_t attempt = CommitUnheardByRankOne();
+  int told = 0;
+  // The leader's rank has not reached the boundary of the last version, so this request waits.
+  leadership_.Offer(kToken, {SwitchReason::kRevocation, true, {}, [&](const SwitchOutcome& outcome) {
+                               EXPECT_EQ(outcome.end, SwitchOutcome::End::kRankLost);
+                               EXPECT_EQ(outcome.rank, 1);
+                               ++told;
+                             }});
+  leadership_.Tick(1'000'000'000);
+  EXPECT_EQ(told, 0);
+  Break(1);
+  EXPECT_EQ(told, 1);
+  ASSERT_TRUE(Connect(1));
+  EXPECT_TRUE(Send(1, SwitchKind::kAsk, attempt));
+  EXPECT_TRUE(LastReceived(1)->commit);
+}
+
 // A cable that was pulled says nothing: the rank knows before the leader does.
 TEST_F(SwitchLeadershipTest, TakesANewConnectionForOneThatBrokeUnseen) {
   const uint64_t attempt = CommitUnheardByRankOne();
@@ -118,6 +170,28 @@ TEST_F(SwitchLeadershipTest, TakesANewConnectionForOneThatBrokeUnseen) {
   leadership_.ConnectionLost(unseen.leaders.get());
   EXPECT_TRUE(Send(1, SwitchKind::kAsk, attempt)) << "the old connection's end is not the new one's";
   EXPECT_TRUE(LastReceived(1)->commit);
+}
+
+std::atomic<int> g_lines{0};
+
+// One node may never get the file, and is asked every five seconds, in a job of weeks.
+TEST_F(SwitchLeadershipTest, NamesARankWithoutTheChangedPolicyOnce) {
+  ASSERT_TRUE(
+      WritePolicyFile(policy_path_, *test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kSimple)));
+  SetLogSink([](LogLevel, std::string_view line) {
+    if (line.find("rank 1 does not have the same file") != line.npos) ++g_lines;
+  });
+  constexpr int64_t kTenSeconds = 10'000'000'000;
+  for (int times = 0; times < 3; ++times) {
+    leadership_.Tick(MonotonicNanoseconds() + (1 + times) * kTenSeconds);
+    const auto prepare = LastReceived(1);
+    ASSERT_TRUE(prepare && prepare->kind == SwitchKind::kPrepare) << times;
+    EXPECT_TRUE(Send(1, SwitchKind::kRefuse, prepare->attempt, Refusal::kUnusableTable));
+    (void)LastReceived(1);
+  }
+  SetLogSink(nullptr);
+  std::filesystem::remove(policy_path_);
+  EXPECT_EQ(g_lines, 1);
 }
 
 TEST_F(SwitchLeadershipTest, ForgetsACommunicatorThatItsProcessHasLeft) {

@@ -3,16 +3,24 @@
 #include "plugin/runtime/table_guard.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <thread>
 
+#include "plugin/runtime/switch_leadership.h"
 #include "plugin/times/times_report.h"
 #include "src/base/clock.h"
+#include "src/base/job_fail_point.h"
 #include "src/base/log.h"
+#include "src/base/unique_fd.h"
 #include "src/decision/guard/carried_choices.h"
 #include "src/decision/guard/planned_table.h"
 #include "src/decision/guard/table_plan.h"
+#include "src/decision/site_store/site_store_file.h"
 #include "tests/support/sample_policy.h"
 #include "traces/format/trace_calls.h"
 #include "traces/format/trace_reader.h"
@@ -124,6 +132,15 @@ TEST(TimesReport, WakesItsReaderOnceUntilTheTimesAreTaken) {
     EXPECT_EQ(WakesOf(report, wakes, 2 * kFirstTimesTogether), std::vector{kFirstTimesTogether});
     EXPECT_EQ(report.Drain().size(), 2 * kFirstTimesTogether);
   }
+}
+
+// As after the connection to the leader broke for good: the job goes on for weeks.
+TEST(TimesReport, KeepsAFewTimesWhereNobodyTakesThem) {
+  int wakes = 0;
+  TimesReport report([&] { ++wakes; });
+  EXPECT_EQ(WakesOf(report, wakes, 100'000), std::vector{kFirstTimesTogether});
+  EXPECT_EQ(report.Drain().size(), kMostTimesKept);
+  EXPECT_EQ(WakesOf(report, wakes, kMostTimesTogether), std::vector{kMostTimesTogether});
 }
 
 TEST(TimesReport, SendsMoreTimesTogetherTheMoreWereSent) {
@@ -240,6 +257,46 @@ TEST(TableGuard, WhatIsKeptIsNotHandedOutAgain) {
   EXPECT_EQ(learnt.entries().begin()->second.config, job.choice());
   job.guard().MarkSaved(learnt);
   EXPECT_TRUE(job.guard().UnsavedResults(1001).empty());
+}
+
+std::atomic<bool> g_store_hangs{false};
+
+// As on a file system whose server is away. The leader's thread sends the verdicts for which calls wait.
+TEST(TableGuard, TheLeaderDoesNotWaitForAStoreThatHangs) {
+  const std::string path = ::testing::TempDir() + "/hangs-" + std::to_string(::getpid()) + ".dcsite";
+  GuardedJob job;
+  job.Calls(3000, 0.5);
+  SwitchLeadership leadership(
+      std::make_unique<PolicyWatch>("/no/such/policy", Sha256Digest{1}),
+      [](const ControlToken&) { return std::optional<uint64_t>(3000); }, {}, path);
+  std::vector<UniqueFd> ends;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    int pair[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
+    for (const int end : pair) ends.emplace_back(end);
+    ASSERT_TRUE(leadership.Join(pair[0], {{1}, {1}, rank, kRanks}, {}));
+  }
+  leadership.Guard(job.guard().shared_from_this());
+  g_store_hangs = true;
+  g_act_at_fail_point = [](JobFailPoint point) {
+    while (point == JobFailPoint::kStoreLocked && g_store_hangs) std::this_thread::yield();
+  };
+  constexpr int64_t kSecond = 1'000'000'000;
+  for (int64_t at = 1; at < 5; ++at) leadership.Tick(MonotonicNanoseconds() + at * 100 * kSecond);
+  leadership.SaveResults();
+  EXPECT_FALSE(job.guard().UnsavedResults(1000).empty());
+  g_store_hangs = false;
+  const int64_t deadline = MonotonicNanoseconds() + 20 * kSecond;
+  for (int64_t at = 5; !job.guard().UnsavedResults(1000).empty(); ++at) {
+    ASSERT_LT(MonotonicNanoseconds(), deadline);
+    leadership.Tick(MonotonicNanoseconds() + at * kSecond);
+  }
+  g_act_at_fail_point = nullptr;
+  const auto store = ReadSiteStore(path);
+  ASSERT_TRUE(store) << store.error().message;
+  ASSERT_EQ(store->entries().size(), 1u);
+  EXPECT_EQ(store->entries().begin()->second.runs, 1u) << "written once";
+  for (const char* of : {"", ".lock"}) std::filesystem::remove(path + of);
 }
 
 // Returns what three jobs leave, each in a place of its own, in which every trial takes a fifth of NCCL's

@@ -7,6 +7,7 @@
 #include "src/decision/switching/switch_leader.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "src/decision/switching/switch_member.h"
 
@@ -23,14 +24,14 @@ constexpr uint64_t kReservedPart = 4;
 }  // namespace
 
 bool SwitchLeader::Request(const SwitchRequest& request) {
-  if (lost_ || (wanted_ && wanted_->reason > request.reason)) return false;
+  if (n_lost_ > 0 || (wanted_ && wanted_->reason > request.reason)) return false;
   wanted_ = request;
   failures_ = 0;
   return true;
 }
 
 bool SwitchLeader::MayBegin(int64_t now_ns, uint64_t own_calls) const {
-  if (!wanted_ || preparing_ || lost_) return false;
+  if (!wanted_ || preparing_ || n_lost_ > 0) return false;
   if (wanted_->reason == SwitchReason::kAdoption && now_ns < adopt_from_ns_) return false;
   // Ranks join no new attempt before they have reached the boundary of the last committed one.
   return last_commit_ == 0 || own_calls > committed_from_;
@@ -132,11 +133,15 @@ SwitchSends SwitchLeader::AnswerPeer(int rank, uint64_t attempt) const {
 
 SwitchSends SwitchLeader::LoseRank(int rank) {
   SwitchSends sends;
-  if (lost_) return sends;
-  lost_ = true;
+  if (std::exchange(lost_[static_cast<size_t>(rank)], uint8_t{1}) != 0) return sends;
+  ++n_lost_;
   if (preparing_) sends.Add(kAllRanks, Abort(SwitchOutcome::End::kRankLost, rank));
   wanted_.reset();
   return sends;
+}
+
+void SwitchLeader::RegainRank(int rank) {
+  n_lost_ -= std::exchange(lost_[static_cast<size_t>(rank)], uint8_t{0});
 }
 
 int SwitchLeader::FirstSilent() const {

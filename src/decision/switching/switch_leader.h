@@ -53,7 +53,8 @@ struct SwitchOutcome {
 class SwitchLeader {
  public:
   // Makes the state of the leader, which is rank 0 of `n_ranks`.
-  explicit SwitchLeader(int n_ranks) : answered_(static_cast<size_t>(n_ranks)) {}
+  explicit SwitchLeader(int n_ranks)
+      : answered_(static_cast<size_t>(n_ranks)), lost_(static_cast<size_t>(n_ranks)) {}
 
   // Accepts a request, which the next Tick begins. Returns false and changes nothing if a rank is lost or a
   // more urgent request waits.
@@ -62,14 +63,18 @@ class SwitchLeader {
   SwitchSends HandleAnswer(int rank, const SwitchMessage& answer, uint64_t own_calls);
   // Answers a kAsk of `rank`.
   SwitchSends AnswerPeer(int rank, uint64_t attempt) const;
-  // Call this when the rank's process or connection is gone for good. The attempt under way ends, and no
-  // further switch is possible.
+  // Call this when the rank's process or connection is gone. The attempt under way ends, the waiting request
+  // is dropped, and no further switch is possible until the rank is back.
   SwitchSends LoseRank(int rank);
+  // Call this when the same process has connected again. Its state is as if only messages had been lost.
+  void RegainRank(int rank);
   // Begins, repeats or calls off an attempt. Call it every few milliseconds.
   SwitchSends Tick(int64_t now_ns, uint64_t own_calls);
 
   // True while a request waits or an attempt has no verdict.
   bool busy() const { return wanted_.has_value() || preparing_; }
+  // True while a rank is gone.
+  bool lacks_rank() const { return n_lost_ > 0; }
   // Returns the outcome of an attempt once, after it ended.
   std::optional<SwitchOutcome> TakeOutcome();
 
@@ -78,9 +83,10 @@ class SwitchLeader {
   void VisitState(Visit visit) const {
     visit(wanted_ ? uint64_t{wanted_->version} << 8 | static_cast<uint64_t>(wanted_->reason) : ~uint64_t{0});
     visit(uint64_t{attempted_.version} << 8 | static_cast<uint64_t>(attempted_.reason));
-    visit(uint64_t{preparing_} << 1 | uint64_t{lost_});
+    visit(uint64_t{preparing_} << 32 | static_cast<uint64_t>(n_lost_));
     for (const uint64_t word : {attempt_, last_commit_, boundary_, committed_from_, distance_}) visit(word);
     for (const uint8_t answered : answered_) visit(answered);
+    for (const uint8_t lost : lost_) visit(lost);
     visit(static_cast<uint64_t>(failures_) << 32 | static_cast<uint64_t>(too_near_));
     for (const uint64_t word : {asked_at_, round_trip_, run_ahead_}) visit(word);
     for (const int64_t time : {begun_ns_, repeat_ns_, adopt_from_ns_}) visit(static_cast<uint64_t>(time));
@@ -112,9 +118,10 @@ class SwitchLeader {
   uint64_t distance_ = 0;          // distance of attempt_'s boundary when it began
   std::vector<uint8_t> answered_;  // by rank: 1 once it pledged attempt_
   int n_answered_ = 0;
-  int failures_ = 0;   // failed attempts of wanted_
-  int too_near_ = 0;   // those that failed because the boundary was too near
-  bool lost_ = false;  // a rank is gone
+  int failures_ = 0;           // failed attempts of wanted_
+  int too_near_ = 0;           // those that failed because the boundary was too near
+  std::vector<uint8_t> lost_;  // by rank: 1 while it is gone
+  int n_lost_ = 0;
   // Distance computes the boundary from these three, in calls of the leader's rank: the call at which the
   // ranks were asked, the longest round trip, and how far a rank was ahead.
   uint64_t asked_at_ = 0;

@@ -206,6 +206,27 @@ TEST(DecisionTable, ComputesAnEntryOnceAndKeepsIt) {
   EXPECT_TRUE(table.Lookup(other, ConfigMask().set()).leaves_nccl_alone());
 }
 
+// One rank alone may simulate a group. For the calls that follow, NCCL may offer less than for that group,
+// for example because of another data type.
+TEST(DecisionEngine, WhatOneRankSimulatesChangesNoChoice) {
+  const auto best_offered = [](const TableKey&, const ConfigMask& allowed) {
+    constexpr CollectiveConfig kRingLl{Algorithm::kRing, Protocol::kLL, 4};
+    return allowed[ConfigIndex(Algorithm::kRing, Protocol::kSimple)] ? kRingSimple4 : kRingLl;
+  };
+  DecisionEngine simulating = EngineWith(best_offered), other = EngineWith(best_offered);
+  DecisionKey key{Collective::kAllReduce, 4096};
+  key.is_call = false;
+  EXPECT_EQ(simulating.Decide(key, ConfigMask().set()).config, kRingSimple4);
+  key.is_call = true;
+  ConfigMask less;
+  less.set(ConfigIndex(Algorithm::kRing, Protocol::kLL));
+  const CollectiveConfig chosen = other.Decide(key, less).config;
+  EXPECT_FALSE(chosen.leaves_nccl_alone());
+  EXPECT_EQ(simulating.Decide(key, less).config, chosen);
+  key.is_call = false;
+  EXPECT_EQ(simulating.Decide(key, ConfigMask().set()).config, chosen) << "the entry that the call made";
+}
+
 TEST(DecisionTable, ThreadsThatAskAtOnceSeeOneAnswer) {
   DecisionTable table(Mixed);
   const ConfigMask allowed = NcclConfigs(Collective::kAllReduce);

@@ -32,6 +32,7 @@ struct SimulationCounts {
   uint64_t asks = 0;
   uint64_t crashes = 0;
   uint64_t lost_messages = 0;
+  uint64_t returns = 0;  // ranks that the leader had lost, and that came again
   uint64_t converged = 0;
   // The counts below grow only where the leader has a guard (tests/plugin/simulated_experiments.h).
   uint64_t trials = 0;      // decisions that used an arm
@@ -89,6 +90,19 @@ class SimulatedCommunicator : public SimulatedLife<SwitchMessage, SimulationCoun
       rank.member.ApplyVerdict(message.attempt, message.commit);
     } else if (rank.member.ApplyVerdict(message.attempt, message.commit)) {
       Committed(rank);
+    }
+  }
+  // The leader loses ranks whose processes live, and they come again, as after connections that broke. Draws
+  // from a seed of its own, so that all else stays as it is.
+  void BreakConnections(uint64_t seed) {
+    SeededRandom breaks(seed);
+    for (int rank = 0; rank < faults_.n_ranks; ++rank) {
+      int64_t at_ns = 0;
+      for (auto kind = Event::Kind::kRankLost; kind == Event::Kind::kRankBack || breaks.Chance(300);
+           kind = kind == Event::Kind::kRankLost ? Event::Kind::kRankBack : Event::Kind::kRankLost) {
+        at_ns += breaks.AcrossScales(1'000'000, 4'000'000'000);
+        network_.Schedule({at_ns, 0, kind, 0, rank, {}});
+      }
     }
   }
   // The rank has heard that the version of its gate is committed.
@@ -169,8 +183,15 @@ class SimulatedCommunicator : public SimulatedLife<SwitchMessage, SimulationCoun
         Say(rank, rank.member.Answer());
         break;
       case Event::Kind::kRankLost:
+        // The faults have stopped.
+        if (calm_ && !ranks_[static_cast<size_t>(event.from)].crashed) break;
         Say(rank, leader_.LoseRank(event.from));
         CountOutcome();
+        break;
+      case Event::Kind::kRankBack:
+        if (ranks_[static_cast<size_t>(event.from)].crashed) break;
+        leader_.RegainRank(event.from);
+        ++counts_.returns;
         break;
       case Event::Kind::kMessage:
         if (network_.Reachable(now_, event.to)) Hear(rank, event.from, event.message);

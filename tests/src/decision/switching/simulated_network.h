@@ -11,12 +11,12 @@ namespace dynamiccl::testing {
 
 template <class Message>
 struct SimulatedEvent {
-  enum class Kind : uint8_t { kMessage, kAnswerDue, kRankLost };
+  enum class Kind : uint8_t { kMessage, kAnswerDue, kRankLost, kRankBack };
   int64_t due_ns = 0;
   uint64_t order = 0;  // of sending: decides between equal times
   Kind kind = Kind::kMessage;
   int to = 0;
-  int from = 0;  // of a message; or the rank that is lost
+  int from = 0;  // of a message; or the rank that is lost or back
   Message message;
 };
 

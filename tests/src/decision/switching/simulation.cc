@@ -7,8 +7,17 @@ namespace dynamiccl::testing {
 namespace {
 
 template <class Member, class Structure>
+class WithBrokenConnections : public SimulatedCommunicator<Member, Structure> {
+ public:
+  WithBrokenConnections(uint64_t seed, uint64_t decisions)
+      : SimulatedCommunicator<Member, Structure>(seed, decisions) {
+    this->BreakConnections(~seed);
+  }
+};
+
+template <class Member, class Structure>
 SimulationResult<SimulationCounts> Run(const Simulation& simulation) {
-  return LiveThrough<SimulatedCommunicator<Member, Structure>, SimulationCounts>(simulation);
+  return LiveThrough<WithBrokenConnections<Member, Structure>, SimulationCounts>(simulation);
 }
 
 constexpr Protocol<SimulationCounts> kProtocols[] = {

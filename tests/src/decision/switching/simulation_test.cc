@@ -30,6 +30,7 @@ TEST(SwitchingSimulation, TenMillionDecisionsOverHundredSeedsNeverDivergeNorWait
   EXPECT_GT(counts.refused_passed, kAll.seeds);
   EXPECT_GT(counts.crashes, kAll.seeds / 2);
   EXPECT_GT(counts.lost_messages, 10 * kAll.seeds);
+  EXPECT_GT(counts.returns, kAll.seeds);
   EXPECT_GT(counts.converged, 4 * kAll.seeds);
 }
 

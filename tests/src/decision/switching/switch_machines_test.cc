@@ -266,6 +266,26 @@ TEST_F(Leader, RevocationCallsOffAnotherAttempt) {
   EXPECT_EQ(sends.sends()[1].message.version, 2u);
 }
 
+TEST_F(Leader, RankThatIsBackTakesPartInTheNextAttempt) {
+  leader_.Request({SwitchReason::kOperator, 1});
+  Begin(0, 0);
+  EXPECT_FALSE(Only(leader_.LoseRank(2)).commit);
+  EXPECT_TRUE(leader_.LoseRank(1).empty());
+  leader_.RegainRank(2);
+  EXPECT_FALSE(leader_.Request({SwitchReason::kRevocation, 2})) << "rank 1 is still lost";
+  leader_.RegainRank(1);
+  leader_.RegainRank(1);
+  EXPECT_TRUE(leader_.Request({SwitchReason::kRevocation, 2}));
+  const SwitchMessage prepare = Begin(kMs, 0);
+  EXPECT_EQ(prepare.version, 2u);
+  for (int rank = 0; rank < 3; ++rank) {
+    const SwitchSends sends =
+        leader_.HandleAnswer(rank, Answered(SwitchKind::kPledge, prepare.attempt, 0), 0);
+    EXPECT_EQ(sends.empty(), rank < 2);
+  }
+  EXPECT_EQ(leader_.TakeOutcome()->end, SwitchOutcome::End::kCommitted);
+}
+
 TEST_F(Leader, LostRankEndsSwitchingButNotACommit) {
   leader_.Request({SwitchReason::kOperator, 1});
   Begin(0, 0);

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adds what the guards of this process have learnt to the site store (DYNAMICCL_SITE_STORE). The store may
+// lie on a file system that is slow, or that hangs for minutes, and calls of the job wait for verdicts of the
+// control server's thread. So while the job runs, a thread of its own does the writing.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plugin/runtime/table_guard.h"
+
+namespace dynamiccl {
+
+// Owned by the leader's SwitchLeadership and used on its thread. A failure to write is logged once, and the
+// results are written again the next time.
+class StoreWriter {
+ public:
+  // Empty path: nothing is written.
+  explicit StoreWriter(std::string path) : path_(std::move(path)) {}
+
+  // Begins to write the guards' unsaved results on another thread, unless such a write is under way. Does not
+  // wait; if another process holds the store, the write fails.
+  void Begin(const std::vector<std::shared_ptr<TableGuard>>& guards);
+  // Waits at most `patience_ns` for the end of a write under way, and marks its results as saved. Returns
+  // false if the write goes on.
+  bool Finish(int64_t patience_ns);
+  // Writes one guard's unsaved results on this thread. Waits at most `patience_ns` for another process that
+  // holds the store, and as long for a write under way; if that goes on, writes nothing.
+  void Write(TableGuard& guard, int64_t patience_ns);
+
+ private:
+  // A write under way, shared with the thread that writes.
+  struct Job {
+    SiteStore learnt;
+    int64_t now_s = 0;
+    Status status;
+    std::atomic<bool> done{false};  // set last
+  };
+  // One guard's part of the write under way.
+  struct Part {
+    std::shared_ptr<TableGuard> guard;
+    SiteStore learnt;
+  };
+
+  void WarnOnce(const Status& status);
+
+  const std::string path_;
+  std::shared_ptr<Job> job_;  // null: no write is under way
+  std::vector<Part> parts_;
+  bool warned_ = false;
+};
+
+}  // namespace dynamiccl

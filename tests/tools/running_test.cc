@@ -107,13 +107,15 @@ TEST_F(Processes, ThatLoadedTheObjectAreFoundWithTheirSettings) {
   Process("40", loaded + "7f02-7f03 rw-s 00000000 fe:00 2 /data/run 1.ctrace\n",
           std::string("RANK=1\0DYNAMICCL_POLICY=p.%r.dcpolicy\0PATH=/bin\0", 49));
   Process("41", "7f00-7f01 r-xp 00000000 fe:00 1 /opt/lib/libother.so\n", "");
-  Process("42", loaded, std::string("OMPI_COMM_WORLD_RANK=0\0", 23));
+  Process("42", loaded + "7f02-7f03 rw-s 00000000 fe:00 2 /data/run.ctrace~node1.42.part\n",
+          std::string("OMPI_COMM_WORLD_RANK=0\0", 23));
   Write("self/maps", loaded);
   const auto processes = RunningProcesses(folder_);
   ASSERT_EQ(processes.size(), 2u);
   EXPECT_EQ(processes[0].id, 42);
   EXPECT_EQ(processes[0].rank, 0);
   EXPECT_EQ(processes[0].PathSetting("DYNAMICCL_POLICY"), "");
+  EXPECT_EQ(processes[0].trace, "/data/run.ctrace~node1.42.part") << "under dynamiccl record";
   EXPECT_EQ(processes[1].trace, "/data/run 1.ctrace");
   EXPECT_EQ(processes[1].program, "python train.py");
   EXPECT_EQ(processes[1].PathSetting("DYNAMICCL_POLICY"), "/home/me/p.1.dcpolicy");

@@ -19,17 +19,20 @@ namespace fs = std::filesystem;
 
 // The files of single processes (parts) have this ending, which distinguishes them from finished traces.
 constexpr const char* kPartEnd = ".part";
+// No host's name has this character. With a dot in its place, "run" would have the parts of "run.2" too.
+constexpr char kPartStart = '~';
 
 // Parts that belong to `output`, sorted by name, so that a merge of the same files always gives the same
 // trace.
 std::vector<fs::path> FindParts(const std::string& output) {
   const fs::path path = fs::absolute(output);
-  const std::string start = path.filename().string() + ".";
+  const std::string start = path.filename().string() + kPartStart;
   std::vector<fs::path> parts;
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(path.parent_path(), ignored)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with(start) && name.ends_with(kPartEnd)) parts.push_back(entry.path());
+    const bool is_ours = name.starts_with(start) && name.find(kPartStart, start.size()) == std::string::npos;
+    if (is_ours && name.ends_with(kPartEnd)) parts.push_back(entry.path());
   }
   std::sort(parts.begin(), parts.end());
   return parts;
@@ -77,7 +80,7 @@ void CountRecords(const Trace& trace, RecordedLaunch& launch) {
 }  // namespace
 
 std::string PartPattern(const std::string& output) {
-  return fs::absolute(output).string() + ".%h.%p" + kPartEnd;
+  return fs::absolute(output).string() + kPartStart + "%h.%p" + kPartEnd;
 }
 
 void RemoveParts(const std::string& output) {

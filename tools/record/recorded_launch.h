@@ -28,7 +28,7 @@ struct RecordedLaunch {
   std::string warning;
 };
 
-// The value of RuntimeOptions::trace that goes with `output`: "/path/run.ctrace.%h.%p.part". The runtime
+// The value of RuntimeOptions::trace that goes with `output`: "/path/run.ctrace~%h.%p.part". The runtime
 // replaces %h by the host and %p by the process id.
 std::string PartPattern(const std::string& output);
 

@@ -87,7 +87,7 @@ std::optional<RunningProcess> Look(const fs::path& folder, pid_t id) {
     if (fs::path(file).filename() == kObject) loaded = true;
     // Under `dynamiccl record` each process writes a file of its own with this ending
     // (tools/record/recorded_launch.h).
-    const bool is_part = file.ends_with(".part") && file.find(".ctrace.") != std::string::npos;
+    const bool is_part = file.ends_with(".part") && file.find(".ctrace~") != std::string::npos;
     if (file.ends_with(".ctrace") || is_part) process.trace = file;
   }
   if (!loaded) return {};

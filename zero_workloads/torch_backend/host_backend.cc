@@ -130,7 +130,13 @@ c10::intrusive_ptr<PendingWork> HostBackend::NewWork(Call call) {
 ncclResult_t HostBackend::IssueToNccl(Communicator& communicator, bool several, const NcclCalls& calls) {
   const ncclComm_t handle = communicator.handle();
   ncclResult_t result = several ? ncclGroupStart() : ncclSuccess;
-  if (result == ncclSuccess) result = calls(handle, communicator.stream());
+  try {
+    if (result == ncclSuccess) result = calls(handle, communicator.stream());
+  } catch (...) {
+    // An open group would hold back all later calls of this thread.
+    if (several) ncclGroupEnd();
+    throw;
+  }
   if (several) {
     const ncclResult_t ended = ncclGroupEnd();
     if (result == ncclSuccess) result = ended;

@@ -235,7 +235,9 @@ TEST(Guard, AConfirmedChoiceIsProvedAgainOnAChangedFabric) {
     int of_choice = 0;
     job.Calls(100, [&](const CollectiveConfig& config) { return of_choice += config == kPolicyChoice, ns; });
     EXPECT_EQ(job.choice(), still_better ? kPolicyChoice : kLeaveNcclAlone) << still_better;
-    if (still_better) EXPECT_GE(of_choice, 90) << "what is proved gives way to NCCL's choice in few steps";
+    if (still_better) {
+      EXPECT_GE(of_choice, 90) << "what is proved gives way to NCCL's choice in few steps";
+    }
   }
 }
 

@@ -87,7 +87,7 @@ class SwitchLeadershipTest : public ::testing::Test {
   struct Connection {
     UniqueFd leaders, ranks;
   };
-  // There is no such file unless a test writes one.
+  // The file is missing at first, so the leader has no policy to watch until a test writes the file.
   const std::string policy_path_ =
       ::testing::TempDir() + "/leadership-" + std::to_string(::getpid()) + ".dcpolicy";
   std::optional<uint64_t> own_calls_ = 10;

@@ -152,7 +152,7 @@ inline std::vector<std::vector<RankEnd>> RunAtOnce(const std::vector<RankRun>& r
   return ends;
 }
 
-// By rank.
+// Runs one job and returns how its ranks ended, rank by rank.
 inline std::vector<RankEnd> RunRanks(const RankRun& run) {
   return RunAtOnce({run}).front();
 }

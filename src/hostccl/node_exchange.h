@@ -137,6 +137,10 @@ class NodeExchange {
   Until Enter(int64_t arrival_ns) { return {*this, &NodeExchange::PollEnter, arrival_ns}; }
   // Ends the access to peers' buffers.
   void Leave();
+  // Ends at once, unless the communicator has failed: then it never ends. Wait for it before anything that
+  // was computed from peers' buffers is sent to a rank of another node. That rank could otherwise finish the
+  // call with data of a peer that died before they were read.
+  Until Valid() { return {*this, &NodeExchange::PollValid}; }
 
   // Returns `bytes` of a member's send buffer: the buffer itself if it is mapped, else a copy in the member's
   // scratch buffer. The copy is valid until Leave.
@@ -180,6 +184,7 @@ class NodeExchange {
   bool PollCarried(int64_t /*arrival_ns*/) { return AllCarried(); }
   bool PollArrived(int64_t /*arrival_ns*/) { return true; }
   bool PollEnter(int64_t arrival_ns);
+  bool PollValid(int64_t /*arrival_ns*/) { return !failed_; }
   bool PollFinish(int64_t arrival_ns);
   // Decides how to access each member's buffers: by their address, by a mapping, or by the system's copies.
   void ReachAll();

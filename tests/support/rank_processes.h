@@ -42,7 +42,7 @@ struct RankRun {
   std::chrono::seconds limit{120};
   // The last rank that runs is stopped (SIGSTOP): let it go on.
   bool continue_last = false;
-  // Or: whoever stops goes on after so long.
+  // Or: whoever stops goes on so long after the last stop, all at once.
   std::chrono::milliseconds stopped_for{0};
 };
 
@@ -81,14 +81,18 @@ inline pid_t StartRank(const RankRun& run, int rank, const int (&pipe_ends)[2]) 
 }
 
 // Stopped ranks, and since when.
-using Stopped = std::map<size_t, std::chrono::steady_clock::time_point>;
+struct Stopped {
+  std::set<size_t> ranks;
+  std::chrono::steady_clock::time_point last;
+};
 
 // Whether it has ended; notes it where it has only stopped.
 inline bool HasEnded(pid_t child, size_t rank, int& status, Stopped& stopped) {
   int now = 0;
   if (::waitpid(child, &now, WNOHANG | WUNTRACED) != child) return false;
   if (WIFSTOPPED(now)) {
-    stopped[rank] = std::chrono::steady_clock::now();
+    stopped.ranks.insert(rank);
+    stopped.last = std::chrono::steady_clock::now();
     return false;
   }
   status = now;
@@ -114,10 +118,10 @@ class RunningRanks {
     std::erase_if(running_,
                   [&](size_t rank) { return HasEnded(children_[rank], rank, ends_[rank].status, stopped_); });
     const auto now = std::chrono::steady_clock::now();
-    std::erase_if(stopped_, [&](const auto& stop) {
-      return run_.stopped_for.count() > 0 && now - stop.second > run_.stopped_for &&
-             ::kill(children_[stop.first], SIGCONT) == 0;
-    });
+    if (run_.stopped_for.count() > 0 && now - stopped_.last > run_.stopped_for) {
+      for (const size_t rank : stopped_.ranks) ::kill(children_[rank], SIGCONT);
+      stopped_.ranks.clear();
+    }
     if (run_.continue_last && running_.size() == 1) ::kill(children_[*running_.begin()], SIGCONT);
     for (const size_t rank : now > limit_ ? running_ : std::set<size_t>()) {
       ::kill(children_[rank], SIGKILL);

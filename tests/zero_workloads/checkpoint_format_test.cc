@@ -375,9 +375,13 @@ TEST(CheckpointFolder, IsRefusedAtOnceIfItCannotBeWritten) {
   // The superuser may write everywhere, so the folder is claimed by another user.
   constexpr uid_t kNobody = 65534;
   const bool super = ::geteuid() == 0;
-  if (super) ASSERT_EQ(::seteuid(kNobody), 0);
+  if (super) {
+    ASSERT_EQ(::seteuid(kNobody), 0);
+  }
   const Status claimed = CheckpointFolder(path).Claim();
-  if (super) ASSERT_EQ(::seteuid(0), 0);
+  if (super) {
+    ASSERT_EQ(::seteuid(0), 0);
+  }
   ASSERT_FALSE(claimed);
   EXPECT_NE(claimed.error().message.find(path + ": Permission denied"), std::string::npos)
       << claimed.error().message;

@@ -209,6 +209,7 @@ Lane NvlsTreeUp(Primitives& tree, const ChannelWork& work) {
       sum.Run(offset, count, {&to, 1}, false);
       node.Leave();
     }
+    co_await node.Valid();
     if (!is_root) {
       co_await tree.RecvReduceSend(of_node.data(), chunk.count, true);
       continue;

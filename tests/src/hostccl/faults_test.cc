@@ -117,6 +117,29 @@ TEST_P(Faults, AnyRankMayStandStillAtAnyStep) {
   }
 }
 
+// NVLSTree: each head sums a share of its node's buffers, and the sum goes to the other node. Rank 0 comes
+// last and dies when its own share is done. Rank 1 has announced its buffers before that, but reads those of
+// rank 0 only afterwards. The other node stands still meanwhile and cannot see the death.
+TEST(LostRank, IsNoPartOfASumThatAnotherNodeGets) {
+  const auto place = [](int rank) {
+    const char* const of_rank[] = {"", "launch.moving:delay", "launch.moving:stop:2", "launch.moving:stop"};
+    return RankPlace{{{"HOSTCCL_TOPOLOGY", "two-nodes-ethernet"},
+                      {"HOSTCCL_CHANNELS", "1"},
+                      {"NCCL_ALGO", "NVLSTree"},
+                      {"HOSTCCL_FAILPOINT", of_rank[rank]}},
+                     ""};
+  };
+  const auto ends = RunRanks({.program = DYNAMICCL_RANK_PROGRAM,
+                              .n_ranks = 4,
+                              .behaviour = "short_life",
+                              .place = place,
+                              .stopped_for = std::chrono::milliseconds(1000)});
+  EXPECT_TRUE(ends[0].killed());
+  for (const size_t rank : {1, 2, 3}) {
+    EXPECT_TRUE(ends[rank].exited_with(kRemoteError)) << "rank " << rank << ": status " << ends[rank].status;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(SeveralHosts, Faults, ::testing::Bool());
 
 TEST(FailPoints, AMistakeInTheSettingIsAnError) {

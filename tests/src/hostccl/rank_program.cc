@@ -6,6 +6,7 @@
 //   opposite  two communicators, which odd ranks use in the other order
 //   life  init, 5 AllReduce calls, a split, one more in it, finalize, destroy. Exit code 0: all went well, 3:
 //         ncclRemoteError, 1: anything else
+//   short_life  as life, but with fewer elements, and rank 0 comes late and is killed soon
 //   die   as sum, but rank 1 kills itself after the tenth call; the others must get ncclRemoteError
 //   orphan   as die, but a child that rank 1 forked lives longer; the others must not wait for the time-out
 //   orphan_hosts  as orphan, with each rank on a "host" of its own
@@ -14,10 +15,13 @@
 //   settings rank 1 has other HOSTCCL_CHANNELS: all must get ncclInvalidArgument, with the setting and the
 //   rank
 #include <unistd.h>
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "src/nccl_abi/host_stream.h"
@@ -173,18 +177,30 @@ int Sum(ncclComm_t comm, cudaStream_t stream, size_t count) {
   if (result == ncclSuccess) result = hostcclStreamSynchronize(stream);
   int n_ranks = 0;
   ncclCommCount(comm, &n_ranks);
-  if (result == ncclSuccess && data.back() != static_cast<float>(n_ranks)) return Fail("wrong sum");
+  const auto right = [&](float value) { return value == static_cast<float>(n_ranks); };
+  if (result == ncclSuccess && !std::all_of(data.begin(), data.end(), right)) return Fail("wrong sum");
   return CodeOf(result, "all-reduce");
 }
 
-int Live(int rank, int n_ranks, const ncclUniqueId& id) {
+// Returns after 0.1 s. The process is killed 0.2 s later.
+void ComeLateAndDie() {
+  constexpr std::chrono::milliseconds kLate{100};
+  std::this_thread::sleep_for(kLate);
+  std::thread([kLate] {
+    std::this_thread::sleep_for(2 * kLate);
+    ::raise(SIGKILL);
+  }).detach();
+}
+
+int Live(int rank, int n_ranks, const ncclUniqueId& id, size_t count, bool dies) {
   ncclComm_t comm = nullptr;
   ncclComm_t part = nullptr;
   cudaStream_t stream = nullptr;
   if (const int code = CodeOf(ncclCommInitRank(&comm, n_ranks, id, rank), "init")) return code;
   if (hostcclStreamCreate(&stream) != ncclSuccess) return Fail("stream");
+  if (dies) ComeLateAndDie();
   for (int call = 0; call < 5; ++call) {
-    if (const int code = Sum(comm, stream, 70'000)) return code;
+    if (const int code = Sum(comm, stream, count)) return code;
   }
   if (const int code = CodeOf(ncclCommSplit(comm, 0, -rank, &part, nullptr), "split")) return code;
   if (const int code = Sum(part, stream, 70'000)) return code;
@@ -210,7 +226,8 @@ int main(int argc, char** argv) {
     return std::string(argv[5]) == "life" ? 3 : Fail("read");
   }
   const std::string behaviour = argv[5];
-  if (behaviour == "life") return Live(rank, n_ranks, id);
+  if (behaviour == "life") return Live(rank, n_ranks, id, 70'000, false);
+  if (behaviour == "short_life") return Live(rank, n_ranks, id, 20'000, rank == 0);
   if (behaviour == "opposite") return RunOpposite(rank, n_ranks, id);
   return Run(rank, n_ranks, id, behaviour, std::atoi(argv[3]));
 }

@@ -257,7 +257,8 @@ KeySearch Guard::SearchNext(const GuardedKey& key, const CollectiveConfig& choic
   if (choice != key.choice()) next.Adopt(choice);
   if (next.began()) (void)next.Judge(seen);
   if (searches_together()) return next;
-  const bool may_add = adopt && reason != GuardReason::kConfirmed && (next.began() || CanSearch(key));
+  const bool confirmed = reason == GuardReason::kConfirmed || reason == GuardReason::kProvedAgain;
+  const bool may_add = adopt && !confirmed && (next.began() || CanSearch(key));
   if (!next.began() && IsLatencyCritical(key.key().role, CriticalityOf(key.key()))) next.PreferLowLatency();
   if (may_add && CreditNs() > 0 && !settled_.contains(KeyCode(key.key())))
     next.Refill(choice, seen, common_choice_ ? kArmsAfterGain : kMaxArms);

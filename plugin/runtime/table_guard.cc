@@ -69,6 +69,7 @@ TableGuard::TableGuard(GuardSubject subject, std::shared_ptr<const Policy> polic
 Guard TableGuard::NewGuard() {
   GuardOptions options;
   options.timing_cost = subject_.all_timed ? 0 : kTimingCost;
+  options.first = FirstPlan(policy_.get());
   if (subject_.store || policy_)
     options.expected = [this](const EffectQuestion& question) { return Expected(question); };
   if (subject_.store) {

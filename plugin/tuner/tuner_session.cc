@@ -14,6 +14,7 @@
 #include "plugin/tuner/nccl_logger.h"
 #include "src/base/settings.h"
 #include "src/cost_model/tuner_constants.h"
+#include "src/decision/guard/expected_effect.h"
 #include "src/decision/guard/table_plan.h"
 
 namespace dynamiccl {
@@ -95,7 +96,7 @@ class VersionedEngines {
   // Returns null for a plan that this build does not understand; then no rank uses the version.
   std::shared_ptr<DecisionEngine> operator()(const std::shared_ptr<const Policy>& policy,
                                              std::span<const std::byte> plan) const {
-    std::optional<TablePlan> read = plan.empty() ? TablePlan{} : DecodePlan(plan);
+    std::optional<TablePlan> read = plan.empty() ? FirstPlan(policy.get()) : DecodePlan(plan);
     if (!read) return nullptr;
     EngineOptions options = first_;
     if (!plan.empty() || guarded_) options.plan = std::make_shared<PlannedTable>(std::move(*read));
@@ -162,7 +163,7 @@ void TunerSession::Start(const TunerInit& as_given) {
   const bool switches = attestation_ == AttestationState::kAttested && CanSwitch(options);
   // A guard watches the first table too: some of its calls are left to NCCL for comparison.
   if (switches && GuardsTables(runtime_.settings()))
-    options.plan = std::make_shared<PlannedTable>(TablePlan{});
+    options.plan = std::make_shared<PlannedTable>(FirstPlan(runtime_.choices().policy().get()));
   ApplyAttestation(options, constants);
   if (switches) JoinSwitching(options, attested, init);
 }

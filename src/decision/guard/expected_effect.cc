@@ -126,6 +126,12 @@ bool BeganLike(const SiteStore& store, const SitePlace& place, const Circumstanc
   return !knows_place;
 }
 
+TablePlan FirstPlan(const Policy* policy) {
+  TablePlan plan;
+  plan.others_use_policy = policy == nullptr || policy->tensors.effect.count == 0;
+  return plan;
+}
+
 bool IsPromising(const StepEffect& expected) {
   return expected.mean < -kPromisedGain && expected.mean < -kPromisedErrors * expected.error;
 }

@@ -20,6 +20,7 @@
 
 #include "src/collective/fabric.h"
 #include "src/decision/guard/step_regression.h"
+#include "src/decision/guard/table_plan.h"
 #include "src/decision/site_store/site_store.h"
 
 namespace dynamiccl {
@@ -65,6 +66,12 @@ std::optional<Expectation> ExpectedBy(const ExpectationSources& sources, const E
 // at `now_s`. If false, a link of the place has become slow since then, or is well again.
 bool BeganLike(const SiteStore& store, const SitePlace& place, const Circumstances& circumstances,
                int64_t now_s);
+
+// Returns the plan of a communicator's first version. A policy that predicts effects on steps leaves keys to
+// NCCL until steps or a prediction speak for another config: its choices rest on the times of single calls,
+// and a call that is faster alone can make a step slower (docs/results/adaptive-steps.md). Every other policy
+// chooses from the first call on. `policy` may be null.
+TablePlan FirstPlan(const Policy* policy);
 
 // True if a config with this expected effect is so likely to be good that steps should use it at once.
 bool IsPromising(const StepEffect& expected);

@@ -75,7 +75,7 @@ std::string_view Name(GuardReason reason) {
 }
 
 Guard::Guard(GuardOptions options, KnowledgeOf knowledge)
-    : options_(options), knowledge_(std::move(knowledge)) {}
+    : options_(options), knowledge_(std::move(knowledge)), plan_(options_.first) {}
 
 GuardedKey& Guard::KeyOf(const TableKey& key) {
   const uint32_t code = KeyCode(key);

@@ -153,6 +153,7 @@ struct GuardOptions {
   // Answers whether earlier runs in this place began in like circumstances (BeganLike); null: nothing is
   // known.
   std::function<bool(const Circumstances& circumstances)> began_like{};
+  TablePlan first{};  // of the version in use when the guard begins, the same as on all ranks
 };
 
 // A key whose search ended, with the state of the fabric in which it ended.

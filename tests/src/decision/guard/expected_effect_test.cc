@@ -159,6 +159,12 @@ TEST(ExpectedBy, TheSiteStoreComesFirstAndThePolicyOnlyWhereItKnowsNothing) {
 }
 
 // On this site the config was no gain, so the policy's promise does not count.
+TEST(FirstPlan, LeavesKeysToNcclWhereThePolicyPredictsEffects) {
+  EXPECT_TRUE(FirstPlan(nullptr).others_use_policy);
+  EXPECT_TRUE(FirstPlan(test::MakeRandomPolicy(3).get()).others_use_policy);
+  EXPECT_FALSE(FirstPlan(ExpectsOfOneChannel().get()).others_use_policy);
+}
+
 TEST(ExpectedBy, FindingsOverruleThePolicy) {
   SiteStore store;
   for (uint32_t place = 0; place < 3; ++place)

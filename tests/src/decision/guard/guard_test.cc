@@ -24,6 +24,24 @@ TEST(Guard, RevokesAPolicyThatIsTenTimesSlower) {
   EXPECT_TRUE(job.choice().leaves_nccl_alone());
 }
 
+TEST(Guard, BeginsWithNcclsChoiceWhereTheFirstPlanSaysSo) {
+  GuardOptions options;
+  options.first.others_use_policy = false;
+  Guard guard(options, [](const TableKey&, Regime) { return KeyKnowledge{kPolicyChoice, {}, {}}; });
+  EXPECT_FALSE(guard.plan().others_use_policy);
+  // Samples of NCCL's choice are ten times faster than the other calls. That would revoke a choice of the
+  // policy, but the other calls are NCCL's as well.
+  for (uint64_t number = 0; number < 200; ++number) {
+    const CallUse use = number % 2 == 0 ? CallUse::kChoice : CallUse::kDefaultSample;
+    GuardedCall call{kKey, use, kLeaveNcclAlone, guard.version()};
+    call.number = number;
+    call.transfer_ns = number % 2 == 0 ? 10 * kNccl : kNccl;
+    call.at_ns = static_cast<int64_t>(number) * 10 * kNccl;
+    guard.TakeCall(call);
+    EXPECT_FALSE(guard.Tick(call.at_ns)) << "there is no choice to take back";
+  }
+}
+
 TEST(Guard, KeepsAPolicyThatIsFaster) {
   OneKey job({kPolicyChoice, {}, {}});
   job.Calls(3000, [](const CollectiveConfig&) { return kNccl * 8 / 10; });

@@ -88,6 +88,63 @@ load canary/canary
   [[ "$output" == *"CHANGED"*"32 collective"*"16 collective"*"notes of 2.28.3"* ]]
 }
 
+@test "NVIDIA/nccl#1136: ranks at Intel and AMD processors launch unlike kernels" {
+  needs 2.22.3 2.21.5
+  run mixed 2.22.3 2.21.5 --machine "$(machine a800_intel)" --machine "$(machine a800_amd)" --world 2x8 --sizes 1K,1M
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"FAILS"*"launch unlike kernels"*"NVIDIA/nccl#1136"* ]]
+  # With processors of one vendor all ranks choose alike.
+  run mixed 2.22.3 2.21.5 --machine "$(machine a800_intel)" --world 2x8 --sizes 1K,1M
+  [ "$status" -eq 0 ]
+}
+
+@test "NVIDIA/nccl#1184: ranks of A100 and H100 launch unlike kernels" {
+  needs 2.21.5 2.18.3
+  run mixed 2.21.5 2.18.3 --machine "$(machine h100_one)" --machine "$(machine a100_one)" --world 2x2 --sizes 1K,1M
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"FAILS"*"launch unlike kernels"*"NVIDIA/nccl#1184"* ]]
+}
+
+@test "notes of 2.26.2: ranks of DGX A100 and DGX H100 launch unlike kernels" {
+  needs 2.28.9 2.24.3
+  run mixed 2.28.9 2.24.3 --machine dgx_h100 --machine dgx_a100 --world 2x8 --sizes 1K,64K,1M,16M
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"FAILS"*"launch unlike kernels"*"notes of 2.26.2"* ]]
+}
+
+@test "notes of 2.21.5: nodes whose rings cross adapters and nodes whose rings do not hang in init" {
+  needs 2.19.3 2.20.5
+  nodes=(--machine dgx_h100 --machine "$(machine h100_few_nvlinks)" --world 2x4 --gpus 0,2,4,6 --sizes 1M)
+  run mixed 2.19.3 2.20.5 "${nodes[@]}" --limit 15
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"NCCL 2.19.3 -> 2.20.5: FAILS"*"hangs, 0 of 8 ranks joined"*"notes of 2.21.5"* ]]
+  run mixed 2.19.3 2.20.5 "${nodes[@]}" --limit 15 --env NCCL_CROSS_NIC=0
+  [ "$status" -eq 0 ]
+}
+
+@test "notes of 2.27.3: NCCL_P2P_DISABLE in an NVLink domain" {
+  needs 2.28.9 2.22.3
+  run answer 2.28.9 2.22.3 gb200_nvl72 2x4 --sizes 1M --env NCCL_P2P_DISABLE=1
+  echo "$output"
+  [[ "$output" == *"FAILS"*"crashes"*"0 of 8 ranks joined"*"notes of 2.27.3"* ]]
+  run answer 2.28.9 2.22.3 gb200_nvl72 2x4 --sizes 1M --env NCCL_P2P_DISABLE=1 --env NCCL_MNNVL_ENABLE=0
+  [[ "$output" != *"crashes"* ]]
+}
+
+@test "ROCm/rocm-systems#6453 and meta-pytorch/torchcomms#1433: point-to-point channels a peer" {
+  needs 2.28.9 2.32.3
+  run answer 2.28.9 2.32.3 dgx_h100 2x8 --sizes 1M
+  echo "$output"
+  [[ "$output" == *"CHANGED"*"2 per peer -> "*"4 per peer"*"ROCm/rocm-systems#6453"* ]]
+  run answer 2.28.9 2.32.3 dgx_h100 2x8 --sizes 1M --env NCCL_P2P_PER_CHANNEL_NET_BW=-1
+  echo "$output"
+  [[ "$output" == *"CHANGED"*"2 per peer -> "*"1 per peer"*"meta-pytorch/torchcomms#1433"* ]]
+}
+
 @test "a node without adapters runs in every release" {
   needs 2.22.3 2.28.9
   run answer 2.22.3 2.28.9 "$(topology g5)" 1x8 --sizes 1M

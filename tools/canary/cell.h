@@ -102,6 +102,9 @@ struct Cell {
   // counted the bandwidth of that adapter twice.
   bool counts_adapters_twice = false;
   std::map<std::string, int> transports;  // connections of "P2P", "SHM", "NET", ...
+  // False if ranks launched other kernels than each other, or kernels of other numbers of channels. On GPUs
+  // such a call hangs, or its result is wrong.
+  bool ranks_launch_alike = true;
   std::vector<CellChoice> choices;
   std::map<std::string, int>
       stacks;           // of a hung run: innermost functions of NCCL (StacksOf), and the threads in them

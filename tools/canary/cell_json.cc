@@ -134,6 +134,7 @@ Cell ReadAll(const Json& json) {
   cell.adapters = json.at("adapters").get<std::map<std::string, int>>();
   cell.counts_adapters_twice = json.at("counts_adapters_twice");
   cell.transports = json.at("transports").get<std::map<std::string, int>>();
+  cell.ranks_launch_alike = json.at("ranks_launch_alike");
   for (const Json& choice : json.at("choices")) cell.choices.push_back(ChoiceOf(choice));
   cell.stacks = json.at("stacks").get<std::map<std::string, int>>();
   cell.problem = json.at("problem");
@@ -157,6 +158,7 @@ Json CellJson(const Cell& cell) {
           {"adapters", cell.adapters},
           {"counts_adapters_twice", cell.counts_adapters_twice},
           {"transports", cell.transports},
+          {"ranks_launch_alike", cell.ranks_launch_alike},
           {"choices", ChoicesJson(cell)},
           {"stacks", cell.stacks},
           {"problem", cell.problem}};

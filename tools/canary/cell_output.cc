@@ -203,6 +203,18 @@ void ReadGraphs(const std::string& text, Cell* cell) {
   });
 }
 
+// True unless two ranks report other launches: the driver's last line of a rank has their digest.
+bool RanksLaunchAlike(const std::string& log) {
+  static const std::regex kLaunches(R"(^driver: \d+( calls \d+ kernels \d+ digest [0-9a-f]{16})$)");
+  std::set<std::string> launches;
+  std::istringstream lines(log);
+  std::smatch match;
+  for (std::string line; std::getline(lines, line);) {
+    if (std::regex_match(line, match, kLaunches)) launches.insert(match[1]);
+  }
+  return launches.size() < 2;
+}
+
 void ReadChoices(const CellRequest& request, const CellFiles& files, Cell* cell) {
   std::string error;
   const auto chosen = real_nccl::ChoicesOf(files.log, request.release, request.ranks(), &error);
@@ -314,7 +326,9 @@ Cell ReadCell(const CellRequest& request, const CellFiles& files) {
     cell.log = job.communicators.front();
   ReadGraphs(files.graphs, &cell);
   cell.counts_adapters_twice = CountsTwice(fused, cell);
-  if (cell.passed()) ReadChoices(request, files, &cell);
+  if (!cell.passed()) return cell;
+  cell.ranks_launch_alike = RanksLaunchAlike(files.log);
+  ReadChoices(request, files, &cell);
   return cell;
 }
 

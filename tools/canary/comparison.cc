@@ -32,6 +32,7 @@ class CellComparison {
     if (!before_.passed()) return found_;
     CompareSearches();
     if (after_.passed()) {
+      CompareRanks();
       if (traffic_ != nullptr) effect_ = EffectOn(*traffic_, before_, after_);
       CompareTraffic();
       CompareAdapters();
@@ -97,6 +98,16 @@ class CellComparison {
       return std::string(gave_up ? "gave up, simple order" : "found paths");
     };
     Add(DifferenceKind::kSearch, after ? Gravity::kGrave : Gravity::kNotice, text(before), text(after));
+  }
+
+  void CompareRanks() {
+    if (before_.ranks_launch_alike == after_.ranks_launch_alike) return;
+    const std::string alike = "all launch the same kernels", unlike = "launch unlike kernels";
+    if (after_.ranks_launch_alike)
+      Add(DifferenceKind::kRanks, Gravity::kNotice, unlike, alike);
+    else
+      Add(DifferenceKind::kRanks, Gravity::kGrave, alike, unlike,
+          "on GPUs such a call hangs, or its result is wrong");
   }
 
   // Adds a difference if the job's calls take clearly longer in total.
@@ -258,8 +269,8 @@ class CellComparison {
 }  // namespace
 
 const char* Name(DifferenceKind kind) {
-  constexpr const char* kNames[] = {"end",       "search",   "adapters", "transports",
-                                    "bandwidth", "channels", "choice",   "traffic"};
+  constexpr const char* kNames[] = {"end",       "search",   "ranks",  "adapters", "transports",
+                                    "bandwidth", "channels", "choice", "traffic"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -295,9 +306,10 @@ std::vector<Difference> CompareCells(const Cell& before, const Cell& after, cons
 CanaryVerdict VerdictOf(const std::vector<Difference>& differences) {
   CanaryVerdict verdict = CanaryVerdict::kSame;
   for (const Difference& one : differences) {
-    const CanaryVerdict its = one.gravity == Gravity::kNotice    ? CanaryVerdict::kChanged
-                              : one.kind == DifferenceKind::kEnd ? CanaryVerdict::kFails
-                                                                 : CanaryVerdict::kWorse;
+    const bool stops = one.kind == DifferenceKind::kEnd || one.kind == DifferenceKind::kRanks;
+    const CanaryVerdict its = one.gravity == Gravity::kNotice ? CanaryVerdict::kChanged
+                              : stops                         ? CanaryVerdict::kFails
+                                                              : CanaryVerdict::kWorse;
     verdict = std::max(verdict, its);
   }
   return verdict;

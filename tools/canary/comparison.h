@@ -20,6 +20,7 @@ enum class Gravity { kNotice, kGrave };
 enum class DifferenceKind {
   kEnd,         // init or a call fails or hangs in one of both
   kSearch,      // NCCL's graph search gave up
+  kRanks,       // ranks launch other kernels than each other
   kAdapters,    // fewer or other adapters are connected
   kTransports,  // ranks reach each other by other means
   kBandwidth,   // the channels that the search found carry less or more together
@@ -43,7 +44,7 @@ struct Difference {
 };
 
 // kSame: no difference. kChanged: only notices. kWorse: the release runs, but with a grave difference.
-// kFails: the release does not run.
+// kFails: the release does not run, or its calls hang on GPUs (kRanks).
 enum class CanaryVerdict { kSame, kChanged, kWorse, kFails };
 const char* Name(CanaryVerdict verdict);
 

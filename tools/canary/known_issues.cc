@@ -10,10 +10,10 @@ namespace dynamiccl {
 namespace {
 
 constexpr const char* kFile = "tools/canary/known_issues.json";
-constexpr DifferenceKind kKinds[] = {DifferenceKind::kEnd,       DifferenceKind::kSearch,
-                                     DifferenceKind::kAdapters,  DifferenceKind::kTransports,
-                                     DifferenceKind::kBandwidth, DifferenceKind::kChannels,
-                                     DifferenceKind::kChoice};
+constexpr DifferenceKind kKinds[] = {DifferenceKind::kEnd,        DifferenceKind::kSearch,
+                                     DifferenceKind::kRanks,      DifferenceKind::kAdapters,
+                                     DifferenceKind::kTransports, DifferenceKind::kBandwidth,
+                                     DifferenceKind::kChannels,   DifferenceKind::kChoice};
 
 Result<real_nccl::NcclRelease> ReleaseOf(const Json& json, const char* key) {
   const std::string text = json.at(key);

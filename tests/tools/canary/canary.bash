@@ -21,4 +21,7 @@ needs() { # RELEASE...
 
 # answer OLD NEW MACHINE WORLD OPTION...: the text, whatever the verdict
 answer() { canary "$1" "$2" --machine "$3" --world "$4" --connect first-call --no-remedies "${@:5}" || true; }
+# mixed OLD NEW OPTION...: as answer, for several machines; with the canary's exit code
+mixed() { canary "$@" --connect first-call --no-remedies; }
+machine() { echo "$DYNAMICCL_SOURCE/tests/tools/canary/$1.machine"; }
 topology() { echo "$DYNAMICCL_SOURCE/tests/tools/canary/$1.xml"; }

@@ -128,6 +128,17 @@ TEST(ReadCell, CountsTheAdaptersOfFusedOnes) {
   EXPECT_TRUE(ReadCell(SmallRequest(), {log, graphs, "", 0, false}).counts_adapters_twice) << "4 beside 1";
 }
 
+TEST(ReadCell, RanksLaunchAlikeWhenTheirDigestsAreEqual) {
+  const auto alike = [](const std::string& lines) {
+    return ReadCell(SmallRequest(), {std::string(kLog) + lines, kGraphs, "", 0, false}).ranks_launch_alike;
+  };
+  const std::string first = "driver: 0 calls 10 kernels 10 digest 00000000000000aa\n";
+  EXPECT_TRUE(alike(first + "driver: 1 calls 10 kernels 10 digest 00000000000000aa\n"));
+  EXPECT_FALSE(alike(first + "driver: 1 calls 10 kernels 10 digest 00000000000000ab\n"));
+  EXPECT_FALSE(alike(first + "driver: 1 calls 10 kernels 9 digest 00000000000000aa\n"));
+  EXPECT_TRUE(alike(first + "driver: 1 calls 10 kern\n")) << "a cut line tells nothing";
+}
+
 // ---- comparisons ----
 
 // A cell of two nodes that ran well.
@@ -217,6 +228,8 @@ INSTANTIATE_TEST_SUITE_P(
                                    c->warnings = {"no path for pattern 1, falling back to simple order"};
                                  },
                                  DifferenceKind::kSearch, Gravity::kGrave, CanaryVerdict::kWorse},
+                      ChangeCase{"unlike_kernels", [](Cell* c) { c->ranks_launch_alike = false; },
+                                 DifferenceKind::kRanks, Gravity::kGrave, CanaryVerdict::kFails},
                       ChangeCase{"fewer_adapters", [](Cell* c) { c->adapters.erase("1"); },
                                  DifferenceKind::kAdapters, Gravity::kGrave, CanaryVerdict::kWorse},
                       ChangeCase{"more_adapters", [](Cell* c) { c->adapters["2"] = 1; },

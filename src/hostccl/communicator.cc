@@ -198,6 +198,11 @@ void Communicator::Close() {
   if (profiler_ != nullptr) profiler_->Finalize();
 }
 
+ncclResult_t Communicator::health() const {
+  if (async_error() != ncclSuccess) return async_error();
+  return interrupted() ? ncclRemoteError : ncclSuccess;
+}
+
 std::string Communicator::failure() const {
   const std::lock_guard lock(failure_mutex_);
   return failure_;

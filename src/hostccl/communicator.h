@@ -138,6 +138,9 @@ class Communicator {
   void Fail(ErrorKind kind, const std::string& message);
   // Returns ncclSuccess until the communicator has failed. Any thread may call this.
   ncclResult_t async_error() const { return async_error_.load(std::memory_order_acquire); }
+  // Returns the result of a launch that ends or wants to start now: the first failure, ncclRemoteError after
+  // Interrupt, else ncclSuccess. Any thread may call this.
+  ncclResult_t health() const;
   // Returns the message that was passed to Fail; empty before a failure. Any thread may call this.
   std::string failure() const;
   // Implements ncclCommAbort, called on another thread: every thread that waits in this communicator returns

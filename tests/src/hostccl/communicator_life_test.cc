@@ -187,6 +187,37 @@ TEST(CommunicatorLife, RevokeEndsWhatIsInFlightAndLeavesManagementCalls) {
             ncclSuccess);
 }
 
+// Rank 0 passes on what rank 2 sends, which never comes, and has a second call queued behind that. Rank 1
+// waits in the first call and must not take the data of the second for those of the first.
+TEST(CommunicatorLife, ARevokedRankStartsNoQueuedCall) {
+  std::atomic<bool> revoked{false};
+  std::atomic<bool> ended{false};
+  EXPECT_EQ(SpawnRanks(3,
+                       [&](RankContext& rank) {
+                         const auto broadcast = [&](int& value, int root) {
+                           return ncclBroadcast(&value, &value, 1, ncclInt, root, rank.comm, rank.stream);
+                         };
+                         int first = 1;
+                         int second = 2;
+                         if (rank.rank == 2) return ended.wait(false);
+                         if (rank.rank == 0) {
+                           ASSERT_EQ(broadcast(first, 2), ncclSuccess);
+                           ASSERT_EQ(broadcast(second, 0), ncclSuccess);
+                           EXPECT_EQ(ncclCommRevoke(rank.comm, NCCL_REVOKE_DEFAULT), ncclSuccess);
+                           EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
+                           revoked = true;
+                           return revoked.notify_all();
+                         }
+                         revoked.wait(false);
+                         EXPECT_EQ(broadcast(first, 2), ncclSuccess);
+                         EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
+                         EXPECT_EQ(first, 1) << "rank 2 sent nothing";
+                         ended = true;
+                         ended.notify_all();
+                       }),
+            ncclSuccess);
+}
+
 TEST(CommunicatorLife, HandlesThatAreNullOrDestroyedAreRefused) {
   ncclUniqueId id{};
   ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);

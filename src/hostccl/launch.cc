@@ -74,11 +74,11 @@ class Launch::PlanRun {
       return Give(ErrorKind::kPeerFailed,
                   fmt::format("rank {} ended or closed the communicator before its part was done", *peer));
     }
-    if (!done() && idle_ns > communicator_.settings().timeout_ms * 1'000'000) {
+    if (!done() && idle_ns > communicator_.timeout_ms() * 1'000'000) {
       Give(ErrorKind::kTimeout,
            fmt::format("no progress for {} ms (HOSTCCL_TIMEOUT_MS): a peer hangs or issued "
                        "other calls",
-                       communicator_.settings().timeout_ms));
+                       communicator_.timeout_ms()));
     }
   }
 

@@ -156,7 +156,7 @@ void NodeExchange::Reach(size_t member) {
 std::byte* NodeExchange::Map(const BufferRef& ref) {
   if (ref.bytes == 0) return nullptr;
   if (!ref.is_shared() && ref.process != board(static_cast<size_t>(self_)).send.process) return nullptr;
-  auto mapped = communicator_.peer_buffers().Map(ref, Deadline::After(communicator_.settings().timeout_ms));
+  auto mapped = communicator_.peer_buffers().Map(ref, Deadline::After(communicator_.timeout_ms()));
   if (mapped) return *mapped;
   Check(tl::unexpected(mapped.error()));
   return nullptr;

@@ -64,9 +64,10 @@ ncclResult_t RunOn(ncclComm_t comm, const Communicator& communicator, std::funct
   return IssueSetup({comm, &communicator, std::move(work)});
 }
 
+// No call of another thread can find the communicator once its sessions end.
 void Free(ncclComm_t comm) {
-  if (comm->communicator != nullptr) comm->communicator->Close();
-  FreeHandle(comm);
+  const auto communicator = CommunicatorOf(*comm);
+  if (FreeHandle(comm) && communicator != nullptr) communicator->Close();
 }
 
 // As in NCCL, a function that has begun to make a child of a non-blocking parent returns ncclSuccess. The
@@ -271,9 +272,9 @@ ncclResult_t Abort(ncclComm_t comm) {
   if (!IsLive(comm)) return RefuseArgument("ncclCommAbort: the communicator handle was destroyed");
   CancelJob(*comm);
   WaitForJob(*comm);
-  if (comm->communicator != nullptr) {
-    comm->communicator->Abort();
-    comm->communicator->WaitForLaunches();
+  if (const auto communicator = CommunicatorOf(*comm)) {
+    communicator->Abort();
+    communicator->WaitForLaunches();
   }
   Free(comm);
   return ncclSuccess;

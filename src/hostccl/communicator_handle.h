@@ -19,7 +19,7 @@
 
 // A handle. Its memory is never returned to the system, so a destroyed handle can be told from a live one.
 // Any thread may read the atomic members. `communicator` is written before `state` changes from
-// ncclInProgress.
+// ncclInProgress, and again by FreeHandle, while other threads may read it (CommunicatorOf).
 struct ncclComm {
   static constexpr uint64_t kMagic = 0x4d4d4f43'4c434348;  // "HCCLCOMM"
 
@@ -33,8 +33,10 @@ struct ncclComm {
   // True after ncclCommGetUniqueId has returned an id, until an ncclCommGrow has used the id.
   std::atomic<bool> grow_id_out{false};
 
-  // The latest background job, shared by all handles of its group. The mutex guards the pointer to the job.
-  std::mutex job_mutex;
+  // The mutex guards the pointers to the communicator, once the handle is known to the program, and to the
+  // job.
+  std::mutex mutex;
+  // The latest background job, shared by all handles of its group.
   std::shared_ptr<dynamiccl::hostccl::BackgroundJob> job;
 };
 
@@ -48,12 +50,17 @@ void FreeHandle(ncclComm_t handle);
 // Returns true for a handle from NewHandle until FreeHandle. Returns false for null.
 bool IsLive(ncclComm_t handle);
 
+// Returns the communicator of a handle; null without one. Another thread may free the handle meanwhile: the
+// caller's reference stays valid.
+std::shared_ptr<Communicator> CommunicatorOf(ncclComm& handle);
+
 // Returns the communicator of a handle that may be used now. Returns kInvalidArgument if the handle is not
-// live or its last non-blocking call is still in progress, kPeerFailed if its initialisation failed.
+// live, was made before fork(), or its last non-blocking call is still in progress, kPeerFailed if its
+// initialisation failed.
 Result<std::shared_ptr<Communicator>> CheckCommunicator(ncclComm_t handle);
 
 // Returns the result of ncclCommGetAsyncError for a live handle.
-ncclResult_t StateOf(const ncclComm& handle);
+ncclResult_t StateOf(ncclComm& handle);
 
 // Returns the result that the program gets for a call on this handle that ended with `result`. For a
 // blocking, null or dead handle this is `result` itself. A non-blocking handle keeps an error as its state

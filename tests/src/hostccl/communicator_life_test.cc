@@ -5,15 +5,19 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <latch>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "tests/support/rounds.h"
 #include "tests/support/spawn_ranks.h"
 
 namespace dynamiccl {
 namespace {
 
 using testing::RankContext;
+using testing::Rounds;
 using testing::SpawnRanks;
 using testing::SpawnThreads;
 

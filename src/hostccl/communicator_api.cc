@@ -256,7 +256,7 @@ ncclResult_t Revoke(ncclComm_t comm, int flags) {
 // A handle whose initialisation failed can be destroyed too, but not a handle whose job still runs.
 ncclResult_t Destroy(ncclComm_t comm) {
   PassFailPoint(FailPoint::kDestroy);
-  if (comm == nullptr) return ncclSuccess;
+  if (comm == nullptr || (IsLive(comm) && FreeInherited(comm))) return ncclSuccess;
   const auto communicator = CheckCommunicator(comm);
   if (!IsLive(comm) || comm->state == ncclInProgress) return Refuse(communicator.error());
   WaitForJob(*comm);
@@ -270,6 +270,7 @@ ncclResult_t Destroy(ncclComm_t comm) {
 ncclResult_t Abort(ncclComm_t comm) {
   if (comm == nullptr) return ncclSuccess;
   if (!IsLive(comm)) return RefuseArgument("ncclCommAbort: the communicator handle was destroyed");
+  if (FreeInherited(comm)) return ncclSuccess;
   CancelJob(*comm);
   WaitForJob(*comm);
   if (const auto communicator = CommunicatorOf(*comm)) {

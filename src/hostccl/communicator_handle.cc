@@ -5,6 +5,8 @@
 #include <deque>
 #include <utility>
 
+#include "src/transport/process_identity.h"
+
 namespace dynamiccl::hostccl {
 namespace {
 
@@ -49,6 +51,7 @@ tl::unexpected<Error> DeadHandle() {
 ncclComm_t NewHandle(bool blocking) {
   ncclComm_t const handle = TakeHandle();
   handle->blocking = blocking;
+  handle->process = ProcessToken();
   handle->state = ncclSuccess;
   handle->finalized = false;
   handle->grow_id_out = false;
@@ -69,6 +72,15 @@ bool FreeHandle(ncclComm_t handle) {
   HandlePool& pool = Pool();
   const std::lock_guard lock(pool.mutex);
   pool.dead.push_back(handle);
+  return true;
+}
+
+bool FreeInherited(ncclComm_t handle) {
+  if (handle->process == ProcessToken()) return false;
+  new auto(handle->communicator);
+  new auto(handle->job);
+  FreeHandle(handle);
+  return true;
 }
 
 bool IsLive(ncclComm_t handle) {
@@ -81,8 +93,11 @@ std::shared_ptr<Communicator> CommunicatorOf(ncclComm& handle) {
 }
 
 Result<std::shared_ptr<Communicator>> CheckCommunicator(ncclComm_t handle) {
-  if (!IsLive(handle)) {
-    return MakeError(ErrorKind::kInvalidArgument, "the communicator handle is null or was destroyed");
+  if (!IsLive(handle)) return DeadHandle();
+  if (handle->process != ProcessToken()) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "the communicator belongs to the process that forked this one"),
+                    "make a new communicator after fork()");
   }
   if (handle->state.load(std::memory_order_acquire) == ncclInProgress) {
     return MakeError(ErrorKind::kInvalidArgument,

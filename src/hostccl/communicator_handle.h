@@ -25,6 +25,7 @@ struct ncclComm {
 
   std::atomic<uint64_t> magic{0};
   bool blocking = true;
+  uint64_t process = 0;  // ProcessToken() of the process that made the handle
   // Null until the communicator has been made, and for good if making it failed.
   std::shared_ptr<dynamiccl::hostccl::Communicator> communicator;
   // For a non-blocking handle: the result of its latest call, or ncclInProgress while that call runs.
@@ -44,8 +45,13 @@ namespace dynamiccl::hostccl {
 
 // Makes a live handle, without a communicator yet.
 ncclComm_t NewHandle(bool blocking);
-// Frees a handle, whose job must have ended. The communicator lives until no queued work refers to it.
-void FreeHandle(ncclComm_t handle);
+// Frees a handle, whose job must have ended. The communicator lives until no queued work and no other
+// thread's call refers to it. Returns false, without an effect, for a handle that another thread has freed.
+bool FreeHandle(ncclComm_t handle);
+
+// Frees a handle in a child of fork(), and returns false in the process that made the handle. The child has
+// none of the communicator's threads, and plugins and shared memory are the parent's, so it destroys nothing.
+bool FreeInherited(ncclComm_t handle);
 
 // Returns true for a handle from NewHandle until FreeHandle. Returns false for null.
 bool IsLive(ncclComm_t handle);

@@ -58,13 +58,13 @@ bool IsCarried(Communicator& communicator, const KeptPlan& plan) {
 // Returns the result of a call that has ended, as Launch::Run does.
 ncclResult_t ResultOf(const Communicator& communicator) {
   PassFailPoint(FailPoint::kLaunchEnd);
-  if (communicator.async_error() != ncclSuccess) return communicator.async_error();
-  return communicator.interrupted() ? ncclRemoteError : ncclSuccess;
+  return communicator.health();
 }
 
 // Announces the call and waits for peers for at most `patience_ns` nanoseconds. Returns nothing if a peer is
-// late.
+// late. After a failure or an interruption it announces nothing, as a Launch does.
 std::optional<ncclResult_t> RunBriefly(CarriedCall& call, bool may_spin, int64_t patience_ns) {
+  if (const ncclResult_t health = call.communicator().health(); health != ncclSuccess) return health;
   PassFailPoint(FailPoint::kLaunchBegin);
   call.Announce();
   PassFailPoint(FailPoint::kLaunchMoving);
@@ -137,7 +137,6 @@ void RunClaimed(const std::shared_ptr<Communicator>& communicator, CarriedCall& 
 
 // Runs a queued call on the stream's thread.
 ncclResult_t RunQueued(const std::shared_ptr<Communicator>& communicator, CarriedCall& call, bool may_spin) {
-  if (communicator->async_error() != ncclSuccess) return communicator->async_error();
   if (const auto result = RunBriefly(call, may_spin, kYieldNs)) return *result;
   return LateCall(communicator, call).Run();
 }

@@ -47,6 +47,7 @@ Result<CommunicatorSettings> CommunicatorSettings::FromEnvironment() {
   CommunicatorSettings settings;
   DYNAMICCL_CHECK_OK(CheckFailPointSetting());
   DYNAMICCL_TRY(settings.timeout_ms, TimeoutMs());
+  settings.user_sets_timeout = UserSetsTimeout();
   DYNAMICCL_TRY(const int64_t channels, IntegerSetting(Setting::kHostcclChannels));
   if (channels < 1 || channels > kMaxChannels) {
     return MakeError(ErrorKind::kInvalidArgument, "HOSTCCL_CHANNELS={} is not in 1 to {}", channels,
@@ -91,6 +92,11 @@ std::vector<int> Communicator::NodesOfRanks() const {
   std::vector<int> nodes;
   for (const int rank : parts_.link_ranks) nodes.push_back(parts_.links->node(rank));
   return nodes;
+}
+
+int64_t Communicator::timeout_ms() const {
+  return settings().user_sets_timeout ? settings().timeout_ms
+                                      : std::max(settings().timeout_ms, RaisedTimeoutMs());
 }
 
 // Fills in the table of connections. For each channel and peer it has the two FIFOs, the doorbell to ring and
@@ -196,6 +202,11 @@ void Communicator::Fail(ErrorKind kind, const std::string& message) {
 void Communicator::Close() {
   planner_->Finalize();
   if (profiler_ != nullptr) profiler_->Finalize();
+}
+
+ncclResult_t Communicator::health() const {
+  if (async_error() != ncclSuccess) return async_error();
+  return interrupted() ? ncclRemoteError : ncclSuccess;
 }
 
 std::string Communicator::failure() const {

@@ -36,7 +36,8 @@ namespace dynamiccl::hostccl {
 // and emulated must be equal on all ranks, which compare them (introduction.h). The others may differ. Copies
 // between processes are used only if all ranks allow them.
 struct CommunicatorSettings {
-  int64_t timeout_ms = 30000;  // milliseconds without progress before an operation fails
+  int64_t timeout_ms = 30000;  // milliseconds without progress before an operation fails, when it was made
+  bool user_sets_timeout = false;
   int32_t max_channels = 8;
   bool rank_order = false;   // HOSTCCL_SUM
   bool inline_calls = true;  // HOSTCCL_INLINE
@@ -82,6 +83,9 @@ class Communicator {
   int device() const { return parts_.device; }
   const CommunicatorInfo& info() const { return parts_.info; }
   const CommunicatorSettings& settings() const { return parts_.settings; }
+  // Returns the time-out in milliseconds. It grows with hostcclRaiseTimeout, unless the user sets it. Any
+  // thread may call this.
+  int64_t timeout_ms() const;
   const std::shared_ptr<EmulatedLinks>& links() const { return parts_.links; }
   const std::vector<int>& link_ranks() const { return parts_.link_ranks; }
   const ncclConfig_t& config() const { return parts_.config; }
@@ -138,6 +142,9 @@ class Communicator {
   void Fail(ErrorKind kind, const std::string& message);
   // Returns ncclSuccess until the communicator has failed. Any thread may call this.
   ncclResult_t async_error() const { return async_error_.load(std::memory_order_acquire); }
+  // Returns the result of a launch that ends or wants to start now: the first failure, ncclRemoteError after
+  // Interrupt, else ncclSuccess. Any thread may call this.
+  ncclResult_t health() const;
   // Returns the message that was passed to Fail; empty before a failure. Any thread may call this.
   std::string failure() const;
   // Implements ncclCommAbort, called on another thread: every thread that waits in this communicator returns

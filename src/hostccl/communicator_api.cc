@@ -64,9 +64,10 @@ ncclResult_t RunOn(ncclComm_t comm, const Communicator& communicator, std::funct
   return IssueSetup({comm, &communicator, std::move(work)});
 }
 
+// No call of another thread can find the communicator once its sessions end.
 void Free(ncclComm_t comm) {
-  if (comm->communicator != nullptr) comm->communicator->Close();
-  FreeHandle(comm);
+  const auto communicator = CommunicatorOf(*comm);
+  if (FreeHandle(comm) && communicator != nullptr) communicator->Close();
 }
 
 // As in NCCL, a function that has begun to make a child of a non-blocking parent returns ncclSuccess. The
@@ -255,7 +256,7 @@ ncclResult_t Revoke(ncclComm_t comm, int flags) {
 // A handle whose initialisation failed can be destroyed too, but not a handle whose job still runs.
 ncclResult_t Destroy(ncclComm_t comm) {
   PassFailPoint(FailPoint::kDestroy);
-  if (comm == nullptr) return ncclSuccess;
+  if (comm == nullptr || (IsLive(comm) && FreeInherited(comm))) return ncclSuccess;
   const auto communicator = CheckCommunicator(comm);
   if (!IsLive(comm) || comm->state == ncclInProgress) return Refuse(communicator.error());
   WaitForJob(*comm);
@@ -269,11 +270,12 @@ ncclResult_t Destroy(ncclComm_t comm) {
 ncclResult_t Abort(ncclComm_t comm) {
   if (comm == nullptr) return ncclSuccess;
   if (!IsLive(comm)) return RefuseArgument("ncclCommAbort: the communicator handle was destroyed");
+  if (FreeInherited(comm)) return ncclSuccess;
   CancelJob(*comm);
   WaitForJob(*comm);
-  if (comm->communicator != nullptr) {
-    comm->communicator->Abort();
-    comm->communicator->WaitForLaunches();
+  if (const auto communicator = CommunicatorOf(*comm)) {
+    communicator->Abort();
+    communicator->WaitForLaunches();
   }
   Free(comm);
   return ncclSuccess;

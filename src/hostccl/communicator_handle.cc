@@ -5,6 +5,8 @@
 #include <deque>
 #include <utility>
 
+#include "src/transport/process_identity.h"
+
 namespace dynamiccl::hostccl {
 namespace {
 
@@ -36,8 +38,12 @@ ncclComm_t TakeHandle() {
 
 // Returns a reference to the latest job, which keeps the job alive while the caller waits for it.
 std::shared_ptr<BackgroundJob> JobOf(ncclComm& handle) {
-  const std::lock_guard lock(handle.job_mutex);
+  const std::lock_guard lock(handle.mutex);
   return handle.job;
+}
+
+tl::unexpected<Error> DeadHandle() {
+  return MakeError(ErrorKind::kInvalidArgument, "the communicator handle is null or was destroyed");
 }
 
 }  // namespace
@@ -45,6 +51,7 @@ std::shared_ptr<BackgroundJob> JobOf(ncclComm& handle) {
 ncclComm_t NewHandle(bool blocking) {
   ncclComm_t const handle = TakeHandle();
   handle->blocking = blocking;
+  handle->process = ProcessToken();
   handle->state = ncclSuccess;
   handle->finalized = false;
   handle->grow_id_out = false;
@@ -52,39 +59,61 @@ ncclComm_t NewHandle(bool blocking) {
   return handle;
 }
 
-void FreeHandle(ncclComm_t handle) {
-  handle->magic.store(0, std::memory_order_release);
-  handle->communicator.reset();
+// The references are dropped after the mutex is released, because both destructors may wait.
+bool FreeHandle(ncclComm_t handle) {
+  if (handle->magic.exchange(0) != ncclComm::kMagic) return false;
+  std::shared_ptr<Communicator> communicator;
+  std::shared_ptr<BackgroundJob> job;
   {
-    const std::lock_guard lock(handle->job_mutex);
-    handle->job.reset();
+    const std::lock_guard lock(handle->mutex);
+    communicator.swap(handle->communicator);
+    job.swap(handle->job);
   }
   HandlePool& pool = Pool();
   const std::lock_guard lock(pool.mutex);
   pool.dead.push_back(handle);
+  return true;
+}
+
+bool FreeInherited(ncclComm_t handle) {
+  if (handle->process == ProcessToken()) return false;
+  new auto(handle->communicator);
+  new auto(handle->job);
+  FreeHandle(handle);
+  return true;
 }
 
 bool IsLive(ncclComm_t handle) {
   return handle != nullptr && handle->magic.load(std::memory_order_acquire) == ncclComm::kMagic;
 }
 
+std::shared_ptr<Communicator> CommunicatorOf(ncclComm& handle) {
+  const std::lock_guard lock(handle.mutex);
+  return handle.communicator;
+}
+
 Result<std::shared_ptr<Communicator>> CheckCommunicator(ncclComm_t handle) {
-  if (!IsLive(handle)) {
-    return MakeError(ErrorKind::kInvalidArgument, "the communicator handle is null or was destroyed");
+  if (!IsLive(handle)) return DeadHandle();
+  if (handle->process != ProcessToken()) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "the communicator belongs to the process that forked this one"),
+                    "make a new communicator after fork()");
   }
   if (handle->state.load(std::memory_order_acquire) == ncclInProgress) {
     return MakeError(ErrorKind::kInvalidArgument,
                      "the communicator was used before its previous call had ended: ask "
                      "ncclCommGetAsyncError until it is not ncclInProgress");
   }
-  if (handle->communicator != nullptr) return handle->communicator;
+  if (auto communicator = CommunicatorOf(*handle)) return communicator;
+  if (!IsLive(handle)) return DeadHandle();  // another thread freed it since the first look
   return MakeError(ErrorKind::kPeerFailed, "the communicator's initialisation failed");
 }
 
-ncclResult_t StateOf(const ncclComm& handle) {
+ncclResult_t StateOf(ncclComm& handle) {
   const ncclResult_t state = handle.state.load(std::memory_order_acquire);
-  if (state != ncclSuccess || handle.communicator == nullptr) return state;
-  return handle.communicator->async_error();
+  if (state != ncclSuccess) return state;
+  const auto communicator = CommunicatorOf(handle);
+  return communicator == nullptr ? state : communicator->async_error();
 }
 
 ncclResult_t ResultFor(ncclComm_t handle, ncclResult_t result) {

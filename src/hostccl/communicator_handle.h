@@ -19,12 +19,13 @@
 
 // A handle. Its memory is never returned to the system, so a destroyed handle can be told from a live one.
 // Any thread may read the atomic members. `communicator` is written before `state` changes from
-// ncclInProgress.
+// ncclInProgress, and again by FreeHandle, while other threads may read it (CommunicatorOf).
 struct ncclComm {
   static constexpr uint64_t kMagic = 0x4d4d4f43'4c434348;  // "HCCLCOMM"
 
   std::atomic<uint64_t> magic{0};
   bool blocking = true;
+  uint64_t process = 0;  // ProcessToken() of the process that made the handle
   // Null until the communicator has been made, and for good if making it failed.
   std::shared_ptr<dynamiccl::hostccl::Communicator> communicator;
   // For a non-blocking handle: the result of its latest call, or ncclInProgress while that call runs.
@@ -33,8 +34,10 @@ struct ncclComm {
   // True after ncclCommGetUniqueId has returned an id, until an ncclCommGrow has used the id.
   std::atomic<bool> grow_id_out{false};
 
-  // The latest background job, shared by all handles of its group. The mutex guards the pointer to the job.
-  std::mutex job_mutex;
+  // The mutex guards the pointers to the communicator, once the handle is known to the program, and to the
+  // job.
+  std::mutex mutex;
+  // The latest background job, shared by all handles of its group.
   std::shared_ptr<dynamiccl::hostccl::BackgroundJob> job;
 };
 
@@ -42,18 +45,28 @@ namespace dynamiccl::hostccl {
 
 // Makes a live handle, without a communicator yet.
 ncclComm_t NewHandle(bool blocking);
-// Frees a handle, whose job must have ended. The communicator lives until no queued work refers to it.
-void FreeHandle(ncclComm_t handle);
+// Frees a handle, whose job must have ended. The communicator lives until no queued work and no other
+// thread's call refers to it. Returns false, without an effect, for a handle that another thread has freed.
+bool FreeHandle(ncclComm_t handle);
+
+// Frees a handle in a child of fork(), and returns false in the process that made the handle. The child has
+// none of the communicator's threads, and plugins and shared memory are the parent's, so it destroys nothing.
+bool FreeInherited(ncclComm_t handle);
 
 // Returns true for a handle from NewHandle until FreeHandle. Returns false for null.
 bool IsLive(ncclComm_t handle);
 
+// Returns the communicator of a handle; null without one. Another thread may free the handle meanwhile: the
+// caller's reference stays valid.
+std::shared_ptr<Communicator> CommunicatorOf(ncclComm& handle);
+
 // Returns the communicator of a handle that may be used now. Returns kInvalidArgument if the handle is not
-// live or its last non-blocking call is still in progress, kPeerFailed if its initialisation failed.
+// live, was made before fork(), or its last non-blocking call is still in progress, kPeerFailed if its
+// initialisation failed.
 Result<std::shared_ptr<Communicator>> CheckCommunicator(ncclComm_t handle);
 
 // Returns the result of ncclCommGetAsyncError for a live handle.
-ncclResult_t StateOf(const ncclComm& handle);
+ncclResult_t StateOf(ncclComm& handle);
 
 // Returns the result that the program gets for a call on this handle that ended with `result`. For a
 // blocking, null or dead handle this is `result` itself. A non-blocking handle keeps an error as its state

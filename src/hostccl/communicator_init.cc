@@ -254,8 +254,7 @@ struct Members {
 InitResult MakeChild(const Communicator& parent, const Members& members, MeshListener listener,
                      const ncclConfig_t& config) {
   CommunicatorSettings settings = parent.settings();
-  // The program may have asked for a longer time-out since the parent was made.
-  settings.timeout_ms = std::max(settings.timeout_ms, TimeoutMs().value_or(0));
+  settings.timeout_ms = parent.timeout_ms();
   Assembly assembly(members.InfoFor(parent.rank()), settings, config, parent.device());
   DYNAMICCL_CHECK_OK(assembly.Join(std::move(listener), members.listeners));
   std::vector<int> link_ranks;
@@ -342,8 +341,7 @@ InitResult SplitCommunicator(Communicator& parent, const SplitRequest& request) 
   message.PutText(listener.name);
   std::vector<std::vector<std::byte>> all{message.buffer()};
   if (parent.mesh() != nullptr) {
-    DYNAMICCL_TRY(all,
-                  parent.mesh()->AllGather(message.buffer(), Deadline::After(parent.settings().timeout_ms)));
+    DYNAMICCL_TRY(all, parent.mesh()->AllGather(message.buffer(), Deadline::After(parent.timeout_ms())));
   }
   PassFailPoint(FailPoint::kSplitExchanged);
   const uint64_t split_number = parent.NextSplit();
@@ -376,7 +374,7 @@ InitResult ShrinkCommunicator(Communicator& parent, std::span<const int> exclude
   DYNAMICCL_TRY(MeshListener listener, MeshListener::Open());
   DYNAMICCL_TRY(const auto names,
                 parent.doors()->Meet(members.parent_ranks, parent.rank(), members.id,
-                                     std::as_bytes(std::span(listener.name)), parent.settings().timeout_ms));
+                                     std::as_bytes(std::span(listener.name)), parent.timeout_ms()));
   for (const auto& name : names) members.listeners.push_back(TextOf(name));
   return MakeChild(parent, members, std::move(listener), config);
 }
@@ -387,7 +385,7 @@ Result<ncclUniqueId> ShareUniqueId(Communicator& parent, const ncclUniqueId* min
     message.assign(std::as_bytes(std::span(mine, 1)).begin(), std::as_bytes(std::span(mine, 1)).end());
   std::vector<std::vector<std::byte>> all{message};
   if (parent.mesh() != nullptr) {
-    DYNAMICCL_TRY(all, parent.mesh()->AllGather(message, Deadline::After(parent.settings().timeout_ms)));
+    DYNAMICCL_TRY(all, parent.mesh()->AllGather(message, Deadline::After(parent.timeout_ms())));
   }
   const auto has_id = [](const std::vector<std::byte>& bytes) {
     return bytes.size() == sizeof(ncclUniqueId);

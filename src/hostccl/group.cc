@@ -108,7 +108,7 @@ ncclResult_t RunInBackground(Group group) {
   auto job = std::make_shared<BackgroundJob>();
   SetStates(handles, ncclInProgress);
   for (ncclComm_t handle : handles) {
-    const std::lock_guard lock(handle->job_mutex);
+    const std::lock_guard lock(handle->mutex);
     handle->job = job;
   }
   auto work = std::make_shared<Group>(std::move(group));

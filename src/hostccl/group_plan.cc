@@ -179,6 +179,20 @@ ncclResult_t RecordCallEvents(const GroupCalls& calls) {
   return ncclSuccess;
 }
 
+// As in NCCL, every send of a rank to itself needs a receive in the same group, and the reverse. Nothing else
+// would ever fill the buffer.
+ncclResult_t CheckSelfTransfers(const CommunicatorPlan& plan) {
+  const auto to_self = [self = plan.communicator->rank()](const Transfer& transfer) {
+    return transfer.peer == self;
+  };
+  const auto sends = std::count_if(plan.sends.begin(), plan.sends.end(), to_self);
+  const auto receives = std::count_if(plan.receives.begin(), plan.receives.end(), to_self);
+  if (sends == receives) return ncclSuccess;
+  Warn("rank {} has {} sends to itself and {} receives from itself in a group", plan.communicator->rank(),
+       sends, receives);
+  return ncclInvalidUsage;
+}
+
 }  // namespace
 
 // If a plugin returns an error on one call, the other calls are still planned; the error is returned at the
@@ -250,6 +264,8 @@ ncclResult_t LaunchGroup(GroupCalls calls) {
   }
   for (LaunchDraft& draft : drafts.all()) {
     for (CommunicatorPlan& plan : draft.plans) {
+      const ncclResult_t matched = CheckSelfTransfers(plan);
+      if (matched != ncclSuccess) return matched;
       if (plan.communicator->n_ranks() == 1) continue;
       const ncclResult_t result = ChooseConfigs(*plan.communicator, plan.collectives);
       if (result != ncclSuccess) return result;

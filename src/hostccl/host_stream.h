@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "src/nccl_abi/host_stream.h"
+#include "src/transport/process_identity.h"
 
 namespace dynamiccl::hostccl {
 
@@ -71,6 +72,9 @@ class HostStream {
   // Makes later work on this stream wait for the completion. The caller does not wait.
   void WaitFor(std::shared_ptr<const Completion> completion);
   bool idle() const { return pending_.load(std::memory_order_acquire) == 0; }
+  // Returns true in a child of fork(), where the stream's thread does not exist. The child can neither use
+  // the stream nor destroy it: the destructor would wait for ever.
+  bool inherited() const { return process_ != ProcessToken(); }
   // Returns the first error since the last call of this function, or ncclSuccess.
   ncclResult_t TakeError() {
     const bool none = error_.load(std::memory_order_acquire) == ncclSuccess;
@@ -106,11 +110,13 @@ class HostStream {
   bool stopping_ = false;
   std::atomic<uint64_t> pending_{0};  // work enqueued and not finished, and the claim
   std::atomic<ncclResult_t> error_{ncclSuccess};
+  const uint64_t process_ = ProcessToken();
   std::thread worker_;  // last member, so the thread starts when the other members exist
 };
 
 // Returns the stream of a handle; for a null handle the process-wide stream; null if the handle is no live
-// stream. The result shares ownership, so a stream that another thread destroys stays valid while it is used.
+// stream, or a stream of the process that forked this one. The result shares ownership, so a stream that
+// another thread destroys stays valid while it is used.
 std::shared_ptr<HostStream> FindStream(cudaStream_t handle);
 
 }  // namespace dynamiccl::hostccl

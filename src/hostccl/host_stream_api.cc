@@ -66,14 +66,21 @@ struct LastStream {
   std::weak_ptr<HostStream> stream;  // empty at first
 };
 
+// Keeps a stream that this process inherited from its parent from being destroyed.
+void Leak(std::shared_ptr<HostStream>&& stream) {
+  new std::shared_ptr<HostStream>(std::move(stream));
+}
+
 std::shared_ptr<HostStream> SearchStream(Handles& handles, cudaStream_t handle) {
   const std::lock_guard lock(handles.mutex);
   if (handle == nullptr) {
+    if (handles.null_stream != nullptr && handles.null_stream->inherited())
+      Leak(std::move(handles.null_stream));
     if (handles.null_stream == nullptr) handles.null_stream = std::make_shared<HostStream>();
     return handles.null_stream;
   }
   const auto found = handles.streams.find(handle);
-  return found == handles.streams.end() ? nullptr : found->second;
+  return found == handles.streams.end() || found->second->inherited() ? nullptr : found->second;
 }
 
 }  // namespace
@@ -85,7 +92,7 @@ std::shared_ptr<HostStream> FindStream(cudaStream_t handle) {
   Handles& handles = AllHandles();
   const uint64_t destroyed = handles.destroyed.load(std::memory_order_acquire);
   if (last.handle == handle && last.destroyed == destroyed) {
-    if (auto stream = last.stream.lock()) return stream;
+    if (auto stream = last.stream.lock(); stream != nullptr && !stream->inherited()) return stream;
   }
   auto found = SearchStream(handles, handle);
   last = {handle, destroyed, found};
@@ -116,6 +123,7 @@ ncclResult_t hostcclStreamDestroy(cudaStream_t stream) {
   last = std::move(found->second);
   handles.streams.erase(found);
   handles.destroyed.fetch_add(1, std::memory_order_release);
+  if (last->inherited()) Leak(std::move(last));
   return ncclSuccess;
 }
 

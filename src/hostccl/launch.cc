@@ -64,7 +64,7 @@ class Launch::PlanRun {
 
   // Called when nothing has moved for long. Makes the communicator fail if further waiting is useless.
   void CheckHealth(int64_t idle_ns) {
-    if (communicator_.interrupted() || communicator_.async_error() != ncclSuccess) return LeaveLanes();
+    if (communicator_.health() != ncclSuccess) return LeaveLanes();
     if (communicator_.aborted()) return Give(ErrorKind::kPeerFailed, "aborted by ncclCommAbort");
     communicator_.mesh()->LookForDeparted();
     // Messages that a departed peer posted before it ended are still in memory, so the lanes are polled
@@ -74,11 +74,11 @@ class Launch::PlanRun {
       return Give(ErrorKind::kPeerFailed,
                   fmt::format("rank {} ended or closed the communicator before its part was done", *peer));
     }
-    if (!done() && idle_ns > communicator_.settings().timeout_ms * 1'000'000) {
+    if (!done() && idle_ns > communicator_.timeout_ms() * 1'000'000) {
       Give(ErrorKind::kTimeout,
            fmt::format("no progress for {} ms (HOSTCCL_TIMEOUT_MS): a peer hangs or issued "
                        "other calls",
-                       communicator_.settings().timeout_ms));
+                       communicator_.timeout_ms()));
     }
   }
 
@@ -173,9 +173,11 @@ class Launch::PlanRun {
   std::vector<std::unique_ptr<LaunchLane>> lanes_;
 };
 
+// A launch that follows one whose lanes were dropped must post nothing: peers would take its data for those
+// of the dropped launch.
 Launch::Launch(std::span<const CommunicatorPlan> plans) : plans_(plans), may_spin_(AllMaySpin(plans)) {
   for (const CommunicatorPlan& plan : plans) {
-    if (plan.communicator->async_error() == ncclSuccess) runs_.emplace_back(plan);
+    if (plan.communicator->health() == ncclSuccess) runs_.emplace_back(plan);
   }
   PassFailPoint(FailPoint::kLaunchBegin);
   DropDone();
@@ -216,8 +218,8 @@ std::optional<ncclResult_t> Launch::RunBriefly() {
 ncclResult_t Launch::FirstFailure() const {
   PassFailPoint(FailPoint::kLaunchEnd);
   for (const CommunicatorPlan& plan : plans_) {
-    if (plan.communicator->async_error() != ncclSuccess) return plan.communicator->async_error();
-    if (plan.communicator->interrupted()) return ncclRemoteError;
+    const ncclResult_t health = plan.communicator->health();
+    if (health != ncclSuccess) return health;
   }
   return ncclSuccess;
 }

@@ -52,8 +52,8 @@ Result<bool> AgreeOnWindow(const Communicator& communicator, const WindowFacts& 
   ByteWriter message;
   message.Put(mine.flags);
   message.Put(mine.shared);
-  DYNAMICCL_TRY(const auto all, communicator.mesh()->AllGather(
-                                    message.buffer(), Deadline::After(communicator.settings().timeout_ms)));
+  DYNAMICCL_TRY(const auto all,
+                communicator.mesh()->AllGather(message.buffer(), Deadline::After(communicator.timeout_ms())));
   bool shared = true;
   for (size_t rank = 0; rank < all.size(); ++rank) {
     ByteReader reader(all[rank]);

@@ -88,8 +88,8 @@ const char* pncclGetErrorString(ncclResult_t result) {
 // The text is valid until the same thread calls this again.
 const char* pncclGetLastError(ncclComm_t comm) {
   static thread_local std::string text;
-  const bool exists = IsLive(comm) && comm->state != ncclInProgress && comm->communicator != nullptr;
-  text = exists ? comm->communicator->failure() : "";
+  const auto communicator = CheckCommunicator(comm);
+  text = communicator ? (*communicator)->failure() : "";
   if (text.empty()) text = LastWarning();
   return text.c_str();
 }

@@ -156,7 +156,7 @@ void NodeExchange::Reach(size_t member) {
 std::byte* NodeExchange::Map(const BufferRef& ref) {
   if (ref.bytes == 0) return nullptr;
   if (!ref.is_shared() && ref.process != board(static_cast<size_t>(self_)).send.process) return nullptr;
-  auto mapped = communicator_.peer_buffers().Map(ref, Deadline::After(communicator_.settings().timeout_ms));
+  auto mapped = communicator_.peer_buffers().Map(ref, Deadline::After(communicator_.timeout_ms()));
   if (mapped) return *mapped;
   Check(tl::unexpected(mapped.error()));
   return nullptr;
@@ -185,13 +185,16 @@ int64_t NodeExchange::BookOutgoing(size_t bytes) {
   return arrival;
 }
 
+bool NodeExchange::AnyWithdrawn() const {
+  return std::any_of(members_.begin(), members_.end(), [](const NodeMember& member) {
+    return member.header->gate.withdrawn.load(std::memory_order_seq_cst);
+  });
+}
+
 bool NodeExchange::PollEnter(int64_t /*arrival_ns*/) {
   AccessGate& own = members_[static_cast<size_t>(self_)].header->gate;
   own.touching.store(true, std::memory_order_seq_cst);
-  const bool withdrawn = std::any_of(members_.begin(), members_.end(), [](const NodeMember& member) {
-    return member.header->gate.withdrawn.load(std::memory_order_seq_cst);
-  });
-  if (!withdrawn && !failed_) return true;
+  if (!AnyWithdrawn() && !failed_) return true;
   Leave();
   return false;
 }

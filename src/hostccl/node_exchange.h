@@ -137,9 +137,10 @@ class NodeExchange {
   Until Enter(int64_t arrival_ns) { return {*this, &NodeExchange::PollEnter, arrival_ns}; }
   // Ends the access to peers' buffers.
   void Leave();
-  // Ends at once, unless the communicator has failed: then it never ends. Wait for it before anything that
-  // was computed from peers' buffers is sent to a rank of another node. That rank could otherwise finish the
-  // call with data of a peer that died before they were read.
+  // Ends at once, unless the communicator has failed or a member has given up: then it never ends. Wait for
+  // it before anything that was computed from peers' buffers is sent to a rank of another node. That rank
+  // could otherwise finish the call with data of a peer that died before they were read, or that used its
+  // buffer again because this rank had been stopped while it read (Communicator::WithdrawBuffers).
   Until Valid() { return {*this, &NodeExchange::PollValid}; }
 
   // Returns `bytes` of a member's send buffer: the buffer itself if it is mapped, else a copy in the member's
@@ -178,13 +179,14 @@ class NodeExchange {
   // Publishes this rank's next announcement and rings the peers' doorbells.
   void PostAnnouncement();
   bool AllAnnounced() const;
+  bool AnyWithdrawn() const;
   // The conditions for which the waits above wait. PollAnnounced also maps the buffers once all members have
   // announced them.
   bool PollAnnounced(int64_t arrival_ns);
   bool PollCarried(int64_t /*arrival_ns*/) { return AllCarried(); }
   bool PollArrived(int64_t /*arrival_ns*/) { return true; }
   bool PollEnter(int64_t arrival_ns);
-  bool PollValid(int64_t /*arrival_ns*/) { return !failed_; }
+  bool PollValid(int64_t /*arrival_ns*/) { return !failed_ && !AnyWithdrawn(); }
   bool PollFinish(int64_t arrival_ns);
   // Decides how to access each member's buffers: by their address, by a mapping, or by the system's copies.
   void ReachAll();

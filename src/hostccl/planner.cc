@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -149,7 +150,10 @@ class TunedPlanner final : public Planner {
   void LogScheduled(Collective collective, uint64_t api_bytes, const CollectiveConfig& config) const override;
   bool answers_last() const override { return !parts_.tuner; }
   int channels() const override { return parts_.model.fabric.max_channels; }
-  void Finalize() override { parts_.tuner.reset(); }
+  void Finalize() override {
+    const std::lock_guard lock(tuner_mutex_);
+    if (parts_.tuner) parts_.tuner->Finalize();
+  }
 
  private:
   bool newest() const { return parts_.emulated == EmulatedRelease::k232; }
@@ -165,6 +169,8 @@ class TunedPlanner final : public Planner {
 
   Parts parts_;
   ChoiceMemory memory_;
+  // An abort may end the session while another thread's call asks the plugin.
+  std::mutex tuner_mutex_;
 };
 
 // Computes the configuration of a batch from the cost table, which the tuner may change. If no algorithm and
@@ -211,6 +217,7 @@ CostTable TunedPlanner::TableFor(const PlannedBatch& batch) const {
 
 // Asks the tuner one question. As in NCCL, an error of the plugin makes the user's call fail.
 PlanResult<TunerAnswer> TunedPlanner::AskTuner(const TunerQuestion& question, const CostTable& table) {
+  const std::lock_guard lock(tuner_mutex_);
   TunerAnswer answer = parts_.tuner->Ask(question, table);
   if (answer.result == ncclSuccess) return answer;
   return Fail(answer.result, fmt::format("Tuner plugin failed getCollInfo for {} with result {}",
@@ -256,6 +263,7 @@ int TunedPlanner::Channels(const PlannedBatch& batch, const CollectiveConfig& co
 
 PlanResult<size_t> TunedPlanner::ChunkBytes(const ChunkQuestion& question) {
   size_t bytes = question.default_bytes;
+  const std::lock_guard lock(tuner_mutex_);
   if (!parts_.tuner || !parts_.tuner->sets_chunks()) return bytes;
   const uint64_t share = question.bytes / std::max<uint64_t>(1, question.config.channels);
   const ncclResult_t result = parts_.tuner->AskChunk(question.collective, share, question.config, bytes);

@@ -26,8 +26,15 @@ Result<int64_t> TimeoutMs() {
   if (set_ms < 1) {
     return MakeError(ErrorKind::kInvalidArgument, "HOSTCCL_TIMEOUT_MS={} is not a positive number", set_ms);
   }
-  const bool by_user = ::secure_getenv(Row(Setting::kHostcclTimeoutMs).name) != nullptr;
-  return by_user ? set_ms : std::max(set_ms, asked_for_ms.load());
+  return UserSetsTimeout() ? set_ms : std::max(set_ms, RaisedTimeoutMs());
+}
+
+bool UserSetsTimeout() {
+  return ::secure_getenv(Row(Setting::kHostcclTimeoutMs).name) != nullptr;
+}
+
+int64_t RaisedTimeoutMs() {
+  return asked_for_ms.load(std::memory_order_relaxed);
 }
 
 }  // namespace dynamiccl::hostccl

@@ -12,5 +12,10 @@ namespace dynamiccl::hostccl {
 // is set, otherwise the larger of its default and the value passed to hostcclRaiseTimeout. Returns
 // kInvalidArgument for a setting that is not positive. Any thread may call this.
 Result<int64_t> TimeoutMs();
+// Returns true if HOSTCCL_TIMEOUT_MS is set.
+bool UserSetsTimeout();
+// Returns the largest value passed to hostcclRaiseTimeout, in milliseconds; 0 before any call of it. Any
+// thread may call this.
+int64_t RaisedTimeoutMs();
 
 }  // namespace dynamiccl::hostccl

@@ -11,9 +11,9 @@
 extern "C" {
 #endif
 
-// Communicators that this process makes from now on wait at least `milliseconds` without progress before they
-// fail. Of several calls the longest time counts. If the user has set HOSTCCL_TIMEOUT_MS, that value counts
-// instead. Any thread. Returns ncclInvalidArgument unless `milliseconds` is positive.
+// All communicators of this process wait at least `milliseconds` without progress before they fail. Of
+// several calls the longest time counts. If the user has set HOSTCCL_TIMEOUT_MS, that value counts instead.
+// Any thread. Returns ncclInvalidArgument unless `milliseconds` is positive.
 ncclResult_t hostcclRaiseTimeout(int64_t milliseconds);
 
 #ifdef __cplusplus

@@ -197,8 +197,16 @@ Result<std::vector<std::byte>> PeerMesh::Receive(size_t peer, Deadline deadline)
   return message;
 }
 
+Status PeerMesh::BeginExchange() {
+  if (!std::exchange(exchanging_, true)) return {};
+  return WithHint(MakeError(ErrorKind::kPeerFailed,
+                            "rank {}: an earlier exchange over this communicator failed half-way", rank_),
+                  "make a new communicator, or shrink this one");
+}
+
 Result<std::vector<std::vector<std::byte>>> PeerMesh::AllGather(std::span<const std::byte> mine,
                                                                 Deadline deadline) {
+  DYNAMICCL_CHECK_OK(BeginExchange());
   for (size_t peer = 0; peer < sockets_.size(); ++peer) {
     if (reach_[peer] != Reach::kSelf) DYNAMICCL_CHECK_OK(Send(peer, mine, deadline));
   }
@@ -210,10 +218,12 @@ Result<std::vector<std::vector<std::byte>>> PeerMesh::AllGather(std::span<const 
       DYNAMICCL_TRY(all[peer], Receive(peer, deadline));
     }
   }
+  exchanging_ = false;
   return all;
 }
 
 Result<std::vector<UniqueFd>> PeerMesh::AllGatherDescriptors(int mine, Deadline deadline) {
+  DYNAMICCL_CHECK_OK(BeginExchange());
   for (size_t peer = 0; peer < sockets_.size(); ++peer) {
     if (reach_[peer] == Reach::kSameHost) DYNAMICCL_CHECK_OK(SendDescriptor(sockets_[peer].get(), mine));
   }
@@ -222,6 +232,7 @@ Result<std::vector<UniqueFd>> PeerMesh::AllGatherDescriptors(int mine, Deadline 
     if (reach_[peer] != Reach::kSameHost) continue;
     DYNAMICCL_TRY(all[peer], ReceiveDescriptor(sockets_[peer].get(), deadline));
   }
+  exchanging_ = false;
   return all;
 }
 

@@ -46,7 +46,8 @@ enum class Reach : uint8_t { kSelf, kSameProcess, kSameHost, kRemote };
 
 // One communicator owns the mesh, and its thread makes the exchanges. Functions that other threads may call
 // say so. Every exchange is collective: all ranks call it, in the same order. When a peer ends in the middle,
-// the exchange fails with kPeerFailed on the ranks that wait for that peer.
+// the exchange fails with kPeerFailed on the ranks that wait for that peer. After an exchange that failed,
+// the messages of that one may still arrive, so this rank makes no further one: it fails with kPeerFailed.
 class PeerMesh {
  public:
   // Collective: connects this rank to all others. `names` are the names of all ranks' listeners, by rank.
@@ -95,6 +96,7 @@ class PeerMesh {
   PeerMesh(MeshListener& listener, std::vector<Endpoint> endpoints, int rank);
   Status ConnectProcesses(int listener, Deadline deadline);
   Status ConnectHosts(int listener, Deadline deadline);
+  Status BeginExchange();
   Status Send(size_t peer, std::span<const std::byte> message, Deadline deadline);
   Result<std::vector<std::byte>> Receive(size_t peer, Deadline deadline);
   bool HasEnded(size_t peer) const;
@@ -110,7 +112,8 @@ class PeerMesh {
   std::vector<std::shared_ptr<ThreadMailbox>> threads_;  // null except for threads of this process
   std::vector<std::atomic<bool>> departed_;
   std::vector<std::atomic<bool>> remote_ends_;
-  ForkGuard fork_guard_;  // of sockets_; destroyed before them
+  bool exchanging_ = false;  // true in an exchange, and for good after one that failed
+  ForkGuard fork_guard_;     // of sockets_; destroyed before them
 };
 
 }  // namespace dynamiccl

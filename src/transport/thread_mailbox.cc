@@ -56,7 +56,7 @@ Result<ThreadMailbox::Message> ThreadMailbox::Take(int from, const ThreadMailbox
   const auto until = std::chrono::system_clock::now() + std::chrono::milliseconds(deadline.RemainingMs());
   std::unique_lock lock(mutex_);
   std::deque<Message>& messages = inbox_[from];
-  const auto ready = [&] { return !messages.empty() || sender.left(); };
+  const auto ready = [&] { return !messages.empty() || sender.left() || left(); };
   while (!arrival_.wait_until(lock, std::min(until, CancelScope::NextLook()), ready)) {
     if (CancelScope::Cancelled()) return CancelScope::GivenUp();
     if (std::chrono::system_clock::now() >= until) break;
@@ -66,6 +66,7 @@ Result<ThreadMailbox::Message> ThreadMailbox::Take(int from, const ThreadMailbox
     messages.pop_front();
     return message;
   }
+  if (left()) return MakeError(ErrorKind::kPeerFailed, "this rank closed its communicator");
   if (sender.left()) return MakeError(ErrorKind::kPeerFailed, "rank {} closed its communicator", from);
   return MakeError(ErrorKind::kTimeout, "no answer in time from rank {}, a thread of this process", from);
 }

@@ -34,7 +34,7 @@ class ThreadMailbox {
   // Adds a message of rank `from`. It does not wait for the receiver.
   void Put(int from, std::span<const std::byte> message);
   // Waits for the oldest message of rank `from`, whose own mailbox is `sender`. Returns kPeerFailed when
-  // there is no message and the sender has ended, kTimeout at the deadline.
+  // there is no message and the sender or the owner has ended, kTimeout at the deadline.
   Result<Message> Take(int from, const ThreadMailbox& sender, Deadline deadline);
 
   // Marks the owner as ended and wakes everybody who waits for messages from the owner. Any thread may call

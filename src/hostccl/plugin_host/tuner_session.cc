@@ -47,6 +47,7 @@ ncclResult_t TunerSession::Open(const CommunicatorInfo& info, int newest, CostMo
 
 TunerAnswer TunerSession::Ask(const TunerQuestion& question, const CostTable& table) {
   TunerAnswer answer{.table = table};
+  if (tuner_ == nullptr) return answer;
   // NCCL's interface declares float** but passes float[7][3].
   auto* cells = reinterpret_cast<float**>(answer.table.microseconds.data());
   const ncclResult_t result = tuner_->functions.getCollInfo(

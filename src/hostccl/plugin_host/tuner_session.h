@@ -27,8 +27,8 @@ struct TunerAnswer {
   int channels = 0;  // 0: the plugin leaves the number to NCCL
 };
 
-// The planner owns the session, and the thread that ends groups calls it. The destructor calls Finalize if
-// nobody has called it before.
+// The planner owns the session and lets one thread at a time use it. The destructor calls Finalize if nobody
+// has called it before.
 class TunerSession {
  public:
   TunerSession(std::shared_ptr<const TunerInterface> tuner, void* context)
@@ -42,11 +42,12 @@ class TunerSession {
   static ncclResult_t Open(const CommunicatorInfo& info, int newest, CostModelInput& model,
                            std::optional<TunerSession>& session);
 
-  // Asks the plugin one question. The plugin changes a copy of the table, which the answer contains.
+  // Asks the plugin one question. The plugin changes a copy of the table, which the answer contains. After
+  // Finalize the answer is the table itself.
   TunerAnswer Ask(const TunerQuestion& question, const CostTable& table);
 
   // Returns true if the plugin decides chunk sizes. Versions 6 and 7 can, if they have getChunkSize.
-  bool sets_chunks() const { return tuner_->functions.getChunkSize != nullptr; }
+  bool sets_chunks() const { return tuner_ != nullptr && tuner_->functions.getChunkSize != nullptr; }
   // Calls getChunkSize for the part of a call that one channel carries. `chunk_bytes` holds the default
   // before the call and the plugin's answer after it.
   ncclResult_t AskChunk(Collective collective, uint64_t bytes, const CollectiveConfig& config,

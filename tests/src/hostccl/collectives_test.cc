@@ -10,6 +10,7 @@
 #include "src/hostccl/algorithms/channel_work.h"
 #include "src/hostccl/communicator_init.h"
 #include "src/hostccl/hostccl_constants.h"
+#include "tests/src/hostccl/make_communicators.h"
 #include "tests/src/hostccl/random_call.h"
 #include "tests/support/rounds.h"
 #include "tests/support/spawn_threads.h"
@@ -18,6 +19,7 @@ namespace dynamiccl::hostccl {
 namespace {
 
 using dynamiccl::testing::CallBuffers;
+using dynamiccl::testing::MakeCommunicators;
 using dynamiccl::testing::RandomCall;
 using dynamiccl::testing::RandomCalls;
 using dynamiccl::testing::Rounds;
@@ -260,6 +262,15 @@ TEST(ShapedTransfers, ArriveThoughTheSenderHasLeft) {
     });
   }
   ::unsetenv("HOSTCCL_TOPOLOGY");
+}
+
+// What was read from a peer that gave up meanwhile must not reach another node.
+TEST(NodeExchange, NothingIsValidOnceAMemberHasGivenUp) {
+  const auto communicators = MakeCommunicators(2);
+  NodeExchange& node = communicators[0]->node_exchange(0);
+  EXPECT_TRUE(node.Valid().Advance());
+  communicators[1]->WithdrawBuffers();
+  EXPECT_FALSE(node.Valid().Advance());
 }
 
 // The planner must not offer what the registry cannot run.

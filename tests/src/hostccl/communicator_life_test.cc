@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making communicators from others, ending them, and what is refused.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <latch>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "tests/support/rounds.h"
 #include "tests/support/spawn_ranks.h"
 
 namespace dynamiccl {
 namespace {
 
 using testing::RankContext;
+using testing::Rounds;
 using testing::SpawnRanks;
 using testing::SpawnThreads;
 
@@ -187,6 +193,37 @@ TEST(CommunicatorLife, RevokeEndsWhatIsInFlightAndLeavesManagementCalls) {
             ncclSuccess);
 }
 
+// Rank 0 passes on what rank 2 sends, which never comes, and has a second call queued behind that. Rank 1
+// waits in the first call and must not take the data of the second for those of the first.
+TEST(CommunicatorLife, ARevokedRankStartsNoQueuedCall) {
+  std::atomic<bool> revoked{false};
+  std::atomic<bool> ended{false};
+  EXPECT_EQ(SpawnRanks(3,
+                       [&](RankContext& rank) {
+                         const auto broadcast = [&](int& value, int root) {
+                           return ncclBroadcast(&value, &value, 1, ncclInt, root, rank.comm, rank.stream);
+                         };
+                         int first = 1;
+                         int second = 2;
+                         if (rank.rank == 2) return ended.wait(false);
+                         if (rank.rank == 0) {
+                           ASSERT_EQ(broadcast(first, 2), ncclSuccess);
+                           ASSERT_EQ(broadcast(second, 0), ncclSuccess);
+                           EXPECT_EQ(ncclCommRevoke(rank.comm, NCCL_REVOKE_DEFAULT), ncclSuccess);
+                           EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
+                           revoked = true;
+                           return revoked.notify_all();
+                         }
+                         revoked.wait(false);
+                         EXPECT_EQ(broadcast(first, 2), ncclSuccess);
+                         EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
+                         EXPECT_EQ(first, 1) << "rank 2 sent nothing";
+                         ended = true;
+                         ended.notify_all();
+                       }),
+            ncclSuccess);
+}
+
 TEST(CommunicatorLife, HandlesThatAreNullOrDestroyedAreRefused) {
   ncclUniqueId id{};
   ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
@@ -209,6 +246,78 @@ TEST(CommunicatorLife, HandlesThatAreNullOrDestroyedAreRefused) {
   EXPECT_EQ(ncclCommAbort(nullptr), ncclSuccess);
   EXPECT_EQ(ncclCommFinalize(nullptr), ncclSuccess);
   EXPECT_EQ(ncclCommRevoke(nullptr, 0), ncclSuccess);
+}
+
+// Returns what a child of fork() says about a communicator and streams of its parent: 0 if it refused calls
+// and could destroy everything, though it has none of the threads and the communicator is busy.
+int ChildCode(ncclComm_t comm, cudaStream_t busy, cudaStream_t idle) {
+  float value = 1;
+  if (ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comm, nullptr) != ncclInvalidArgument) return 1;
+  if (hostcclStreamSynchronize(busy) != ncclInvalidArgument) return 2;
+#ifndef __SANITIZE_THREAD__  // it supports no new threads in a child
+  if (hostcclStreamSynchronize(nullptr) != ncclSuccess) return 3;
+#endif
+  if (hostcclStreamDestroy(busy) != ncclSuccess || hostcclStreamDestroy(idle) != ncclSuccess) return 4;
+  if (ncclCommDestroy(comm) != ncclSuccess || ncclCommAbort(comm) != ncclInvalidArgument) return 5;
+  return 0;
+}
+
+TEST(CommunicatorLife, AChildOfForkCanDestroyWhatItInherited) {
+  std::atomic<bool> release{false};
+  const ncclResult_t ended = SpawnRanks(1, [&](RankContext& rank) {
+    cudaStream_t idle = nullptr;
+    ASSERT_EQ(hostcclStreamCreate(&idle), ncclSuccess);
+    ASSERT_EQ(hostcclStreamSynchronize(nullptr), ncclSuccess) << "the null stream exists before the fork";
+    const auto wait = [](void* flag) { static_cast<std::atomic<bool>*>(flag)->wait(false); };
+    ASSERT_EQ(hostcclLaunchHostFunc(rank.stream, wait, &release), ncclSuccess);
+    float value = 1;
+    ASSERT_EQ(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, rank.comm, rank.stream), ncclSuccess);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(20);  // ends a child that waits for ever
+      ::_exit(ChildCode(rank.comm, rank.stream, idle));
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    release = true;
+    release.notify_all();
+    EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclSuccess);
+    EXPECT_EQ(SumOfOnes(rank.comm, rank.stream), 1) << "the parent goes on";
+    EXPECT_EQ(hostcclStreamDestroy(idle), ncclSuccess);
+  });
+  EXPECT_EQ(ended, ncclSuccess);
+}
+
+// Threads ask and issue calls until the abort refuses them: none sees a communicator that is half gone.
+TEST(CommunicatorLife, AnAbortMayComeWhileOtherThreadsCall) {
+  for (int round = 0; round < Rounds(400); ++round) {
+    ncclUniqueId id{};
+    ncclComm_t comm = nullptr;
+    ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+    ASSERT_EQ(ncclCommInitRank(&comm, 1, id, 0), ncclSuccess);
+    std::latch begun(3);
+    const auto until_refused = [&](auto call) {
+      begun.count_down();
+      while (call() == ncclSuccess) {
+      }
+    };
+    std::thread asks([&] {
+      until_refused([&] {
+        ncclResult_t state = ncclSuccess;
+        return ncclCommGetAsyncError(comm, &state);
+      });
+    });
+    std::thread issues([&] {
+      float value = 1;
+      until_refused([&] { return ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comm, nullptr); });
+    });
+    begun.arrive_and_wait();
+    EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+    asks.join();
+    issues.join();
+  }
 }
 
 TEST(CommunicatorLife, ConfigValuesThatNcclRefusesAreNamed) {

@@ -54,6 +54,7 @@ class Rank {
   KeptPlans& plans() { return handle_->communicator->kept_plans(); }
   Communicator& communicator() { return *handle_->communicator; }
   ncclComm_t handle() { return handle_; }
+  cudaStream_t stream() { return stream_; }
 
  private:
   ncclComm_t handle_;
@@ -203,6 +204,25 @@ TEST(KeptPlan, RefusesWhatTheOrdinaryPathRefuses) {
     rank.communicator().Fail(ErrorKind::kPeerFailed, "for the test");
     EXPECT_EQ(rank.Call(operation), ncclRemoteError);
     EXPECT_EQ(rank.plans().runs(), runs);
+  });
+}
+
+// A call that was queued when the communicator was revoked. Its data would take the place of those that a
+// peer has yet to read.
+TEST(KeptPlan, AnInterruptedRankAnnouncesNothing) {
+  ForEachRank(2, [&](Rank& rank, int number) {
+    if (number != 0) return;
+    std::vector<float> data(64, 1);
+    const CollectiveOperation operation{.send = reinterpret_cast<std::byte*>(data.data()),
+                                        .recv = reinterpret_cast<std::byte*>(data.data()),
+                                        .count = data.size(),
+                                        .config = {Algorithm::kNvls, Protocol::kSimple, 1}};
+    const KeptPlan* const plan = PlanToKeep(rank.communicator(), operation);
+    ASSERT_NE(plan, nullptr);
+    rank.communicator().Interrupt();
+    RunKept(rank.handle()->communicator, *plan, operation.send, operation.recv, *FindStream(rank.stream()));
+    EXPECT_EQ(hostcclStreamSynchronize(rank.stream()), ncclRemoteError);
+    for (const Parcel& parcel : rank.communicator().header(0).parcels[0]) EXPECT_EQ(parcel.announced, 0U);
   });
 }
 

@@ -92,6 +92,27 @@ TEST(NcclApi, SendsToItself) {
             ncclSuccess);
 }
 
+TEST(NcclApi, ATransferToItselfNeedsItsOtherEndInTheGroup) {
+  for (const int n : {1, 2}) {
+    EXPECT_EQ(SpawnRanks(n,
+                         [](RankContext& rank) {
+                           int value = 7;
+                           int other = 8;
+                           EXPECT_EQ(ncclRecv(&value, 1, ncclInt, rank.rank, rank.comm, rank.stream),
+                                     ncclInvalidUsage);
+                           EXPECT_EQ(ncclSend(&value, 1, ncclInt, rank.rank, rank.comm, rank.stream),
+                                     ncclInvalidUsage);
+                           ncclGroupStart();
+                           ncclSend(&value, 1, ncclInt, rank.rank, rank.comm, rank.stream);
+                           ncclRecv(&other, 1, ncclInt, rank.rank, rank.comm, rank.stream);
+                           ncclRecv(&value, 1, ncclInt, rank.rank, rank.comm, rank.stream);
+                           EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
+                           EXPECT_EQ(other, 8) << "nothing of the group ran";
+                         }),
+              ncclSuccess);
+  }
+}
+
 TEST(NcclApi, NothingOfAGroupStartsBeforeItsOutermostEnd) {
   EXPECT_EQ(SpawnRanks(2,
                        [](RankContext& rank) {

@@ -6,11 +6,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "src/cost_model/tuner_constants.h"
@@ -234,6 +236,30 @@ TEST(Planner, AnErrorOfInitFailsTheCommunicator) {
     const auto planner = Planner::Create(kInfo, kFabric, {});
     ASSERT_FALSE(planner.has_value());
     EXPECT_EQ(planner.error().result, ncclInternalError);
+  });
+}
+
+// As ncclCommAbort does on another thread.
+TEST(Planner, FinalizeWaitsForAQuestionAndLaterOnesGoWithoutThePlugin) {
+  InChildProcess([] {
+    WithScript();
+    const auto planner = Make();
+    std::thread ends;
+    g_script.answer = [&](Table, int*) {
+      std::atomic<bool> begun{false};
+      ends = std::thread([&] {
+        begun = true;
+        planner->Finalize();
+      });
+      while (!begun) std::this_thread::yield();
+      for (int turn = 0; turn < 1000 && g_script.finalizes == 0; ++turn) std::this_thread::yield();
+      EXPECT_EQ(g_script.finalizes, 0) << "the plugin is answering";
+    };
+    ChosenFor(*planner, Collective::kAllReduce, 1024);
+    ends.join();
+    EXPECT_EQ(g_script.finalizes, 1);
+    ChosenFor(*planner, Collective::kAllReduce, 1024);
+    EXPECT_EQ(g_script.all_bytes.size(), 1U);
   });
 }
 

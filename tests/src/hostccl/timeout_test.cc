@@ -42,6 +42,7 @@ TEST(Timeout, OfASplitCommunicatorIsWhatWasAskedForBeforeTheSplit) {
   testing::SpawnThreads(2, [&](int rank) {
     Communicator& parent = *parents[static_cast<size_t>(rank)];
     EXPECT_LT(parent.settings().timeout_ms, 7'200'000);
+    EXPECT_EQ(parent.timeout_ms(), 7'200'000) << "the parent waits as long";
     const auto child = SplitCommunicator(parent, {.color = 0, .key = rank, .config = parent.config()});
     ASSERT_TRUE(child.has_value()) << child.error().message;
     EXPECT_EQ((*child)->settings().timeout_ms, 7'200'000);

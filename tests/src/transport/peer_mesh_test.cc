@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <functional>
+#include <thread>
 
 #include "src/transport/peer_handshake.h"
 #include "tests/support/spawn_threads.h"
@@ -94,6 +96,49 @@ TEST(PeerMesh, AThreadThatLeavesEndsWhatWaitsForIt) {
     mesh.LookForDeparted();
     EXPECT_EQ(mesh.departed(1), mesh.rank() == 0) << "of a remote peer only the relay knows";
   });
+}
+
+// As ncclCommAbort does on another thread, while rank 0 waits for a peer that never comes.
+TEST(PeerMesh, AShutdownEndsAnExchangeOfThisRank) {
+  for (const char* other : {"a", "b"}) {
+    std::atomic<bool> ended{false};
+    WithMeshes({"a", other}, [&](PeerMesh& mesh) {
+      if (mesh.rank() == 1) return ended.wait(false);
+      std::thread aborts([&] { mesh.Shutdown(); });
+      const auto all = mesh.AllGather({}, Deadline::After(kTimeoutMs));
+      aborts.join();
+      ended = true;
+      ended.notify_all();
+      ASSERT_FALSE(all.has_value());
+      EXPECT_EQ(all.error().kind, ErrorKind::kPeerFailed) << all.error().message;
+    });
+  }
+}
+
+// Rank 0 gives up before rank 1 comes. What rank 1 says late must not count as its part of the next exchange.
+TEST(PeerMesh, MessagesOfAnExchangeThatFailedAreNotTakenForLaterOnes) {
+  for (const char* other : {"a", "b"}) {
+    std::atomic<bool> given_up{false};
+    std::atomic<bool> came{false};
+    WithMeshes({"a", other}, [&](PeerMesh& mesh) {
+      if (mesh.rank() == 0) {
+        const auto first = mesh.AllGather(Bytes("first"), Deadline::After(1));
+        ASSERT_FALSE(first.has_value());
+        EXPECT_EQ(first.error().kind, ErrorKind::kTimeout) << first.error().message;
+        given_up = true;
+        given_up.notify_all();
+        came.wait(false);
+        const auto second = mesh.AllGather(Bytes("second"), Deadline::After(kTimeoutMs));
+        ASSERT_FALSE(second.has_value()) << "got the first message of rank 1";
+        EXPECT_EQ(second.error().kind, ErrorKind::kPeerFailed) << second.error().message;
+        return;
+      }
+      given_up.wait(false);
+      EXPECT_TRUE(mesh.AllGather(Bytes("first"), Deadline::After(kTimeoutMs)).has_value());
+      came = true;
+      came.notify_all();
+    });
+  }
 }
 
 TEST(PeerHandshake, AStrangerIsDroppedAndDoesNotHoldUpMembers) {

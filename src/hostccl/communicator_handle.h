@@ -51,6 +51,7 @@ bool FreeHandle(ncclComm_t handle);
 
 // Frees a handle in a child of fork(), and returns false in the process that made the handle. The child has
 // none of the communicator's threads, and plugins and shared memory are the parent's, so it destroys nothing.
+// It takes no lock either: a thread of the parent may have held it.
 bool FreeInherited(ncclComm_t handle);
 
 // Returns true for a handle from NewHandle until FreeHandle. Returns false for null.

@@ -2,6 +2,8 @@
 // The hostccl* functions of src/nccl_abi/host_stream.h, and the table of live handles. A handle is the
 // address of its object, and a map is searched for it, so that a handle of a destroyed object is an error and
 // not a crash.
+#include <pthread.h>
+
 #include <atomic>
 #include <map>
 #include <utility>
@@ -25,9 +27,18 @@ struct hostcclEvent {
 namespace dynamiccl::hostccl {
 namespace {
 
+struct Handles;
+Handles& AllHandles();
+
 // The live streams and events. The object is never destroyed, because threads may use it until the process
 // ends.
 struct Handles {
+  // A child of fork() gets the mutex unlocked, whatever the parent's threads do.
+  Handles() {
+    ::pthread_atfork([] { AllHandles().mutex.lock(); }, [] { AllHandles().mutex.unlock(); },
+                     [] { AllHandles().mutex.unlock(); });
+  }
+
   std::mutex mutex;
   std::map<cudaStream_t, std::shared_ptr<HostStream>> streams;
   // Number of streams that were destroyed. A thread's LastStream is valid as long as this number is the one

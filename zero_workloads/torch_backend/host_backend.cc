@@ -17,7 +17,7 @@ namespace {
 // names the call that did not finish.
 constexpr std::chrono::seconds kLibraryGrace{10};
 
-// Raises hostccl's own time-out for communicators that are made after the call.
+// Raises hostccl's own time-out, of all communicators.
 void RaiseLibraryTimeout(std::chrono::milliseconds of_group) {
   hostcclRaiseTimeout(std::chrono::milliseconds(of_group + kLibraryGrace).count());
 }
@@ -63,7 +63,15 @@ HostBackend::HostBackend(c10::intrusive_ptr<c10d::Store> store, Membership membe
   init();
 }
 
-HostBackend::~HostBackend() = default;
+// A child of fork() has no thread of the watch, and the watch's destructor would wait for it for ever.
+HostBackend::~HostBackend() {
+  if (process_ != ::getpid()) (void)watch_.release();
+}
+
+void HostBackend::setTimeout(std::chrono::milliseconds timeout) {
+  RaiseLibraryTimeout(timeout);
+  options_->timeout = timeout;
+}
 
 c10d::ErrorType HostBackend::getError() {
   return communicator_->Failure().empty() ? c10d::ErrorType::SUCCESS : c10d::ErrorType::COMM_ERROR;
@@ -156,7 +164,7 @@ HostBackend::WorkHandle HostBackend::IssueOn(const std::shared_ptr<Communicator>
     TORCH_CHECK_WITH(DistBackendError, false, call.operation, " number ", sequence_, " of group ",
                      NameOf(options_->group_name), " on rank ", getRank(), ": ",
                      communicator->Refusal(result));
-  if (coalescing_) {
+  if (Coalesces()) {
     if (coalescing_->work != nullptr)
       coalescing_->work->Add(std::move(call.content));
     else
@@ -165,7 +173,7 @@ HostBackend::WorkHandle HostBackend::IssueOn(const std::shared_ptr<Communicator>
   }
   auto work = NewWork(std::move(call));
   work->Launch(communicator);
-  watch_.Add(work);
+  watch_->Add(work);
   return work;
 }
 
@@ -179,7 +187,7 @@ void HostBackend::startCoalescing() {
 
 HostBackend::WorkHandle HostBackend::endCoalescing() {
   const std::lock_guard lock(mutex_);
-  TORCH_CHECK(coalescing_, "no coalescing block is open");
+  TORCH_CHECK(Coalesces(), "no coalescing block is open on this thread");
   auto work = std::move(coalescing_->work);
   coalescing_.reset();
   const ncclResult_t result = ncclGroupEnd();
@@ -187,7 +195,7 @@ HostBackend::WorkHandle HostBackend::endCoalescing() {
     TORCH_CHECK_WITH(DistBackendError, false, "coalesced calls: ", communicator_->Refusal(result));
   if (work == nullptr) work = NewWork({"no_call", c10d::OpType::COALESCED});
   work->Launch(communicator_);
-  watch_.Add(work);
+  watch_->Add(work);
   return work;
 }
 

@@ -8,9 +8,13 @@
 // yet then delays only this pair.
 #pragma once
 
+#include <unistd.h>
+
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include "zero_workloads/torch_backend/deadline_watch.h"
@@ -47,7 +51,8 @@ class HostBackend final : public c10d::Backend {
   c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
   bool supportsSplitting() const override { return true; }
   bool supportsCoalescing() const override { return true; }
-  void setTimeout(std::chrono::milliseconds timeout) override { options_->timeout = timeout; }
+  // For calls that are issued from now on.
+  void setTimeout(std::chrono::milliseconds timeout) override;
   // Sequence numbers start at 0 on every rank, so the ranks need not agree on a first number.
   void setSequenceNumberForGroup() override {}
   uint64_t getSequenceNumberForGroup() override { return sequence_; }
@@ -107,6 +112,8 @@ class HostBackend final : public c10d::Backend {
   // An open coalescing block, from startCoalescing to endCoalescing. All its calls become one NCCL group and
   // one work.
   struct Coalescing {
+    // NCCL's group is open on this thread. Calls of other threads are no part of the block.
+    std::thread::id thread = std::this_thread::get_id();
     // The work of the block's first call. Later calls of the block join this work.
     c10::intrusive_ptr<PendingWork> work;
   };
@@ -119,6 +126,8 @@ class HostBackend final : public c10d::Backend {
   WorkHandle IssueOn(const std::shared_ptr<Communicator>& communicator, Call call, bool several,
                      const NcclCalls& calls);
   static ncclResult_t IssueToNccl(Communicator& communicator, bool several, const NcclCalls& calls);
+  // True if a call of this thread joins an open block. The caller holds the mutex.
+  bool Coalesces() const { return coalescing_ && coalescing_->thread == std::this_thread::get_id(); }
   // Creates a work with the next sequence number.
   c10::intrusive_ptr<PendingWork> NewWork(Call call);
   // Sends inputs[r] to each rank r, and receives outputs[r] from rank r.
@@ -141,7 +150,8 @@ class HostBackend final : public c10d::Backend {
   std::map<int, std::unique_ptr<PairChannel>> pairs_;
   std::optional<Coalescing> coalescing_;
   std::atomic<uint64_t> sequence_{0};
-  DeadlineWatch watch_;
+  std::unique_ptr<DeadlineWatch> watch_ = std::make_unique<DeadlineWatch>();
+  const pid_t process_ = ::getpid();
 };
 
 }  // namespace dynamiccl::torch_backend

@@ -2,6 +2,8 @@
 // A hostccl stream serves as the channel's thread: functions that are queued on the stream run in order.
 #include "zero_workloads/torch_backend/pair_channel.h"
 
+#include <c10/util/Exception.h>
+
 #include <utility>
 
 namespace dynamiccl::torch_backend {
@@ -19,13 +21,20 @@ PairChannel::~PairChannel() {
   if (hostcclStreamQuery(queue_) == ncclSuccess) hostcclStreamDestroy(queue_);
 }
 
+void PairChannel::Meeting::CheckUsable() const {
+  TORCH_CHECK_WITH(DistBackendError, aborted_because.empty(),
+                   "the process group cannot be used any more: ", aborted_because);
+}
+
 std::shared_ptr<Communicator> PairChannel::Meeting::Meet() {
   {
     const std::lock_guard lock(mutex);
+    CheckUsable();
     if (communicator != nullptr) return communicator;
   }
   auto made = std::make_shared<Communicator>(*store, place);
   const std::lock_guard lock(mutex);
+  CheckUsable();
   return communicator = std::move(made);
 }
 
@@ -36,6 +45,10 @@ std::shared_ptr<Communicator> PairChannel::Ready() {
 }
 
 void PairChannel::Defer(c10::intrusive_ptr<PendingWork> work, Issue issue) {
+  {
+    const std::lock_guard lock(meeting_->mutex);
+    meeting_->waiting.push_back(work);
+  }
   hostcclLaunchHostFunc(queue_, &Run, new Deferred{meeting_, std::move(work), std::move(issue)});
 }
 
@@ -46,11 +59,25 @@ void PairChannel::Run(void* deferred) {
   } catch (...) {
     message->work->Fail(std::current_exception());
   }
+  const std::lock_guard lock(message->meeting->mutex);
+  std::erase(message->meeting->waiting, message->work);
 }
 
+// The mutex is not held while the works end, because the channel's thread needs it.
 void PairChannel::Abort(const std::string& reason) {
-  const std::lock_guard lock(meeting_->mutex);
-  if (meeting_->communicator != nullptr) meeting_->communicator->Abort(reason);
+  std::shared_ptr<Communicator> made;
+  std::vector<c10::intrusive_ptr<PendingWork>> waiting;
+  {
+    const std::lock_guard lock(meeting_->mutex);
+    if (meeting_->aborted_because.empty()) meeting_->aborted_because = reason;
+    made = meeting_->communicator;
+    waiting = meeting_->waiting;
+  }
+  if (made != nullptr) made->Abort(reason);
+  for (const auto& work : waiting) {
+    work->Fail(std::make_exception_ptr(
+        c10::DistBackendError({__func__, __FILE__, __LINE__}, c10::str(work->Describe(), ": ", reason))));
+  }
 }
 
 void PairChannel::Synchronize() {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "zero_workloads/torch_backend/communicator.h"
 #include "zero_workloads/torch_backend/pending_work.h"
@@ -31,7 +32,8 @@ class PairChannel {
   // Issues a message later, on the channel's own thread and in order. If issuing fails, `work` ends with the
   // error.
   void Defer(c10::intrusive_ptr<PendingWork> work, Issue issue);
-  // Aborts the communicator, if it exists.
+  // Aborts the communicator, if it exists, and ends the works of messages that wait. No message is issued
+  // afterwards.
   void Abort(const std::string& reason);
   // Waits for the messages that were issued. Returns at once if the two ranks have not met yet.
   void Synchronize();
@@ -43,10 +45,15 @@ class PairChannel {
     c10::intrusive_ptr<c10d::Store> store;
     Communicator::Meeting place;
     std::mutex mutex;
+    // The mutex guards the members below.
     std::shared_ptr<Communicator> communicator;
+    std::string aborted_because;  // empty before Abort
+    std::vector<c10::intrusive_ptr<PendingWork>> waiting;
 
-    // Blocks until the peer has arrived, and returns the pair's communicator.
+    // Blocks until the peer has arrived, and returns the pair's communicator. Throws after Abort.
     std::shared_ptr<Communicator> Meet();
+    // Throws after Abort. The caller holds the mutex.
+    void CheckUsable() const;
   };
   // A message that waits on the channel's thread.
   struct Deferred {

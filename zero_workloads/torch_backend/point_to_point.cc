@@ -31,12 +31,13 @@ HostBackend::WorkHandle HostBackend::Message(Call call, int peer,
                                              const std::function<NcclCalls(int peer)>& calls) {
   CheckRank(call.operation, "rank", peer);
   std::unique_lock lock(mutex_);
-  if (coalescing_) {  // the whole block is one NCCL group
+  if (Coalesces()) {  // the whole block is one NCCL group
     lock.unlock();
     return Issue(std::move(call), false, calls(peer));
   }
   TORCH_CHECK_VALUE(peer != getRank(), call.operation, ": rank ", peer,
                     " is this rank: use batch_isend_irecv with both the send and the receive");
+  communicator_->handle();  // throws after an abort of the group
   const int rank_in_pair = getRank() < peer ? 0 : 1;
   auto& channel = pairs_[peer];
   if (channel == nullptr) {
@@ -59,7 +60,7 @@ HostBackend::WorkHandle HostBackend::Message(Call call, int peer,
                      TORCH_CHECK_WITH(DistBackendError, false, operation, ": ", made->Refusal(result));
                    work->Launch(made);
                  });
-  watch_.Add(work);
+  watch_->Add(work);
   return work;
 }
 

@@ -9,6 +9,7 @@ import torch.distributed as dist
 from ranks import await_rank, run_ranks, tell
 from torch import nn
 from torch.distributed._functional_collectives import allow_inflight_collective_as_graph_input_ctx
+from torch.distributed.distributed_c10d import _coalescing_manager
 
 # Seconds until a call that is stuck ends with an error.
 STUCK = 20
@@ -131,6 +132,19 @@ def train_with_power_sgd(steps=12):
     return losses
 
 
+def a_call_of_another_thread_is_no_part_of_a_block():
+    rank = dist.get_rank()
+    inside, outside = torch.full((2000,), float(rank)), torch.full((4_000_000,), float(rank))
+    with _coalescing_manager(device=torch.device("cpu"), async_ops=True) as block:
+        dist.broadcast(inside, 1)
+        thread = threading.Thread(target=dist.broadcast, args=(outside, 1))
+        thread.start()
+        thread.join()
+        assert outside.eq(1).all(), "the other thread did not wait for its call"
+    block.wait()
+    assert inside.eq(1).all()
+
+
 class Callbacks(unittest.TestCase):
     def test_a_callback_waits_for_a_call(self):
         run_ranks(a_callback_waits_for_a_call, 2, timeout=STUCK)
@@ -143,6 +157,9 @@ class Callbacks(unittest.TestCase):
 
     def test_a_callback_sees_the_failure(self):
         run_ranks(a_callback_sees_the_failure, 2, timeout=1)
+
+    def test_a_call_of_another_thread_is_no_part_of_a_block(self):
+        run_ranks(a_call_of_another_thread_is_no_part_of_a_block, 2, timeout=STUCK)
 
     def test_waited_works_leave_the_registry(self):
         run_ranks(waited_works_leave_the_registry, 2)

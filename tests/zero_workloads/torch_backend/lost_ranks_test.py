@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks that die, skip a collective, abort or stay away: every rank ends, and `dynamiccl hang` names the rank and the call."""
+import gc
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from ranks import run_ranks
+from ranks import await_rank, run_ranks, tell
 
 DYNAMICCL = os.environ["DYNAMICCL_PROGRAM"]
 RANKS = 3
@@ -128,6 +131,38 @@ def a_store_serves_a_second_group():
         dist.barrier()
 
 
+def an_abort_ends_messages_that_wait_for_their_peer():
+    """The peer sends no message, so the two ranks never meet."""
+    if dist.get_rank() == 1:
+        await_rank(0)
+        return
+    expect = unittest.TestCase().assertRaisesRegex
+    messages = [dist.irecv(torch.ones(10), 1), dist.isend(torch.ones(10), 1)]
+    threading.Timer(0.2, dist.group.WORLD._get_backend(torch.device("cpu")).abort).start()
+    for message in messages:
+        with expect(dist.DistBackendError, "the program aborted it"):
+            message.wait()
+    with expect(dist.DistBackendError, "cannot be used any more: the program aborted it"):
+        dist.send(torch.ones(10), 1)
+    tell()
+
+
+def a_forked_child_destroys_the_group():
+    """It has none of the group's threads, which wait on conditions that it inherits."""
+    dist.all_reduce(torch.ones(2_000_000), async_op=True).wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # ends a child that waits for ever
+        dist.destroy_process_group()
+        gc.collect()
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert status == 0, f"the child ended with status {status}"
+    tensor = torch.ones(10)
+    dist.all_reduce(tensor)
+    assert tensor.eq(2).all()
+
+
 class LostRanks(unittest.TestCase):
     def run_with(self, fault):
         with tempfile.TemporaryDirectory(prefix="dynamiccl_torch_") as folder:
@@ -184,6 +219,12 @@ class Groups(unittest.TestCase):
 
     def test_a_store_serves_a_second_group(self):
         run_ranks(a_store_serves_a_second_group, 2, timeout=20)
+
+    def test_an_abort_ends_messages_that_wait_for_their_peer(self):
+        run_ranks(an_abort_ends_messages_that_wait_for_their_peer, 2, timeout=20)
+
+    def test_a_forked_child_destroys_the_group(self):
+        run_ranks(a_forked_child_destroys_the_group, 2, timeout=20)
 
 
 if __name__ == "__main__":

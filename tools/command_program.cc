@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <exception>
 #include <utility>
 
 #include "src/base/nearest_name.h"
@@ -60,6 +62,21 @@ int ReportUnknownCommand(const CommandProgram& program, const std::string& name)
   return kExitUsage;
 }
 
+// Runs a command until all that it printed is written. An exception of the standard library, and a standard
+// output that cannot be written, are errors like those that the command returns.
+Result<int> RunToTheEnd(const CommandRow& row, CommandLine& line) {
+  try {
+    Result<int> result = row.function(line);
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return result;
+    return WithHint(
+        MakeError(ErrorKind::kUnavailable, "standard output cannot be written: {}", ErrnoText(errno)),
+        "what was printed is not complete: make room on that disk, or choose another file");
+  } catch (const std::exception& error) {
+    const bool printed = std::ferror(stdout) == 0;
+    return MakeError(ErrorKind::kUnavailable, "{}{}", printed ? "" : "standard output: ", error.what());
+  }
+}
+
 }  // namespace
 
 int RunCommandProgram(const CommandProgram& program, std::vector<std::string> arguments) {
@@ -76,7 +93,7 @@ int RunCommandProgram(const CommandProgram& program, std::vector<std::string> ar
   const CommandRow* row = FindCommand(program, name);
   if (row == nullptr) return ReportUnknownCommand(program, name);
   CommandLine line(row->text, arguments);
-  const Result<int> result = row->function(line);
+  const Result<int> result = RunToTheEnd(*row, line);
   if (result) return *result;
   Error error = result.error();
   if (const std::string made = HowToMakeMissing(arguments, error.message); !made.empty()) error.hint = made;

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -45,6 +46,24 @@ Status CheckReplaceable(const std::string& path) {
   const bool of_system = path.starts_with("/dev/") && !path.starts_with("/dev/shm/");
   if (of_system && std::filesystem::is_symlink(path)) return NotAFile(path, "a link of the system");
   return CheckIsFile(path);
+}
+
+Status CheckFolderOf(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (path.empty() || ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0) return {};
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "cannot write '{}': {}", path, ErrnoText(errno)),
+                  "check that the folder exists and may be written");
+}
+
+Status CheckIsNoInput(const std::string& output, const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs) {
+    std::error_code none;
+    if (!std::filesystem::equivalent(output, input, none)) continue;
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "'{}' is read here, and would be overwritten", output),
+        "name another file with -o");
+  }
+  return {};
 }
 
 Result<UniqueFd> HoldReader(const std::string& path) {

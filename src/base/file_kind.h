@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
@@ -18,6 +19,13 @@ Status CheckIsFile(const std::string& path);
 // Passes when a new file may be renamed to `path`: it names a regular file, a link to one, or nothing.
 // Renaming over /dev/null as root would replace it for every program of the machine.
 Status CheckReplaceable(const std::string& path);
+// Passes when the folder of `path` exists and this user may write files in it. A program that works long
+// before it writes its result checks this first. Fails with kInvalidArgument. An empty path passes: it names
+// no file.
+Status CheckFolderOf(const std::string& path);
+// Fails with kInvalidArgument when `output` is one of the files `inputs`: writing it would destroy what was
+// read.
+Status CheckIsNoInput(const std::string& output, const std::vector<std::string>& inputs);
 // Makes sure that opening the pipe `path` for writing does not block. Hold the result until the pipe is open:
 // it is a write end of the pipe, and it is empty for everything but pipes. Fails with kUnavailable when no
 // process has the pipe open for reading.

@@ -34,6 +34,9 @@ setup() {
   run "$DYNAMICCL_BIN" advise z.ctrace --system dgx-a100 --step-ms 20 --measure
   [ "$status" -ne 0 ]
   [[ "$output" == *"no trainer to run"* ]]
+  run "$DYNAMICCL_BIN" advise z.ctrace --system dgx-a100 --step-ms 20 --framework fsdp2 --tensor-parallel 3
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"--tensor-parallel 3: does not divide 4 ranks"* ]]
   for wrong in "--system none.toml" "--system dgx-a100 --framework nobody" "--system dgx-a100 --step-ms 0" "--model gpt"; do
     # shellcheck disable=SC2086
     run "$DYNAMICCL_BIN" advise z.ctrace $wrong

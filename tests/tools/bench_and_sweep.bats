@@ -207,3 +207,14 @@ END
   run "$DYNAMICCL_BIN" sweep --rehearse a.measurements --order grid --budget 1s -q -o b.measurements
   [ "$status" -eq 0 ]
 }
+
+@test "a sweep whose topologies the measurements could not tell apart is refused before it measures" {
+  mkdir a b
+  for folder in a b; do printf 'version = 1\nnodes = 2\n' > $folder/rack.toml; done
+  for order in rounds active; do
+    run "$DYNAMICCL_BIN" sweep --hostccl --topology a/rack.toml --topology b/rack.toml --order $order --budget 5s -o s.measurements
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"'a/rack.toml' and 'b/rack.toml' would both be topology 'rack' of the measurements"*"hint: "* ]]
+    [ ! -e s.measurements ] && [ ! -e s.measurements.journal ]
+  done
+}

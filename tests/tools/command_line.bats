@@ -268,3 +268,31 @@ assert all(r["bytes"][0] <= r["bytes"][1] and r["after"]["expected_us"][0] > 0 f
   [ "$(cut -c1-13 commands.txt | grep -c '^  [a-z]* *$')" -eq "$(wc -l < commands.txt)" ]
   [ "$(cut -c14 commands.txt | grep -c '[A-Z]')" -eq "$(wc -l < commands.txt)" ]
 }
+
+@test "a standard output that cannot be written is an error, of few lines and of many" {
+  run bash -c '"$DYNAMICCL_BIN" version > /dev/full'
+  [ "$status" -eq 3 ]
+  [[ "$output" == *"standard output cannot be written: No space left on device"*"hint: "* ]]
+  dynamiccl trace generate --framework ddp --model gpt:layers=2,hidden=64 --data-parallel 2 --steps 50 -o g.ctrace
+  for command in "trace export g.ctrace --to csv" "inspect starter --json" "completion bash"; do
+    run bash -c '"$DYNAMICCL_BIN" '"$command"' > /dev/full'
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"error: standard output"*"No space left on device"* ]]
+  done
+}
+
+@test "a folder for results that does not exist is refused before the job starts, and so is one for temporary files" {
+  for options in "record -o absent/run.ctrace" "record -o run.ctrace --json absent/r.json" "run --json absent/r.json" \
+    "ab default ring/simple/1 --trace absent/t.ctrace" "ab default ring/simple/1 --effects absent/e.measurements"; do
+    run dynamiccl $options -n 2 -- touch started
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"cannot write 'absent/"*"No such file or directory"*"hint: check "* ]]
+  done
+  run dynamiccl record -o run.%r.ctrace -n 2 -- touch started
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"run.%r.ctrace: the path of a merged trace cannot have %r in it"*"hint: "* ]]
+  TMPDIR="$PWD/absent" run dynamiccl ab default ring/simple/1 -n 2 -- touch started
+  [ "$status" -eq 3 ]
+  [[ "$output" == *"no folder for temporary files"*"hint: set TMPDIR"* ]]
+  [ ! -e started ]
+}

@@ -115,6 +115,18 @@ for name in ("keys", "stages", "regret", "versions"):
 EOF
 }
 
+@test "runs whose files have one name in two folders are told apart by their paths" {
+  mkdir before after
+  for run in before after; do
+    dynamiccl trace generate --framework ddp --model gpt:layers=2,hidden=64 --data-parallel 2 -o "$run/run.ctrace" 2> /dev/null
+  done
+  dynamiccl report before/run.ctrace after/run.ctrace -o report.html --csv tables > /dev/null
+  grep -q "Run before/run.ctrace" report.html
+  [ "$(tail -n +2 tables/keys.csv | cut -d, -f1 | sort -u | tr '\n' ' ')" = "after/run.ctrace before/run.ctrace " ]
+  dynamiccl report before/run.ctrace --csv tables > /dev/null
+  [ "$(tail -n +2 tables/keys.csv | cut -d, -f1 | sort -u)" = "run.ctrace" ]
+}
+
 @test "a topology that no sweep has, and a file of another kind: exit 2 and what to do" {
   make_report
   run dynamiccl report fsdp.ctrace --topology moon -o x.html

@@ -156,6 +156,18 @@ TEST(ChoiceComparison, ChoiceLeftToNcclHasTheTimeOfTheDefault) {
   EXPECT_EQ(ChoiceOf(cell, {Algorithm::kTree, Protocol::kLL, 1}).microseconds.repeats, 0);
 }
 
+// Tables of forced configs, and sweeps that were cut short, have no time of the library's own choice.
+TEST(ChoiceComparison, ADefaultThatWasNotMeasuredHasNoTime) {
+  MeasurementFile file = SmallSweep();
+  file.rows.erase(file.rows.begin());
+  const Json row = CellsJson(file)[0];
+  EXPECT_TRUE(row["default_us"].is_null()) << row.dump();
+  EXPECT_EQ(row["best_us"]["median"], 61);
+  const std::string html = RenderReport({.measurements = {{"t.measurements", file}}});
+  EXPECT_THAT(html, HasSubstr("not measured"));
+  EXPECT_THAT(html, Not(HasSubstr(">0<")));
+}
+
 TEST(Timing, QuartilesOfKnownSamples) {
   const Timing timing = Summarize({5, 1, 4, 2, 3});
   EXPECT_DOUBLE_EQ(timing.median, 3);

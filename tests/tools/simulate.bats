@@ -79,6 +79,15 @@ setup() {
   done
 }
 
+@test "a number that is not read to its end is no number" {
+  for wrong in "--load 0,5" "--load 1:0,5" "--load 50%" "--load 0.5@10-20ms" "--straggler 1:1,5" "--straggler 1:+5ms"; do
+    # shellcheck disable=SC2086
+    run "$DYNAMICCL_BIN" simulate --framework fsdp2 --model gpt:layers=4 $wrong
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"${wrong#* }: not understood"*"hint: "* ]]
+  done
+}
+
 # A system whose AllReduces take half to twice as long as predicted on 64 ranks. It states nothing of others.
 write_system() {
   cat >half.toml <<'END'

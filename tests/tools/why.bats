@@ -83,6 +83,11 @@ END
   run "$DYNAMICCL_BIN" hang notes.txt
   [ "$status" -ne 0 ]
   [[ "$output" == *"notes.txt"* ]]
+  run "$DYNAMICCL_BIN" hang z.ctrace notes.txt
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"left out: notes.txt"*"nothing differs: all ranks whose files could be read issued"* ]]
+  "$DYNAMICCL_BIN" hang z.ctrace notes.txt --json > hang.json
+  python3 -c 'import json; left, = json.load(open("hang.json"))["left_out"]; assert left.startswith("notes.txt: "), left'
 }
 
 @test "a profile without NCCL says what it shows, and an archive what it is" {
@@ -157,4 +162,55 @@ END
   run "$DYNAMICCL_BIN" why all_reduce_perf.log
   [ "$status" -eq 0 ]
   [[ "$output" == *"two ranks or more"* && "$output" != *"dynamiccl calibrate"* ]]
+}
+
+@test "a name that is not UTF-8 is shown, as JSON too" {
+  name="$(printf 'run\xff.ctrace')"
+  cp z.ctrace "$name"
+  "$DYNAMICCL_BIN" why "$name" --json > why.json
+  python3 -c 'import json; assert json.load(open("why.json", encoding="utf-8"))["files"][0]["path"] == "run\ufffd.ctrace"'
+}
+
+@test "a page does not replace the file that was read" {
+  cp z.ctrace copy.ctrace
+  run "$DYNAMICCL_BIN" why z.ctrace -o ./z.ctrace
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"'./z.ctrace' is read here, and would be overwritten"*"hint: "* ]]
+  run "$DYNAMICCL_BIN" report z.ctrace -o z.ctrace
+  [ "$status" -eq 2 ]
+  cmp z.ctrace copy.ctrace
+  printf '{"traceEvents": []}' > p.json
+  run "$DYNAMICCL_BIN" trace import p.json -o p.json
+  [ "$status" -eq 2 ]
+  [ "$(cat p.json)" = '{"traceEvents": []}' ]
+}
+
+# The second call waits 9 s for another rank, which is more than the 32 bits of a record hold in nanoseconds.
+@test "a trace that was compressed is an error that says so" {
+  gzip -k z.ctrace
+  for command in "why z.ctrace.gz" "trace show z.ctrace.gz" "hang z.ctrace.gz"; do
+    run "$DYNAMICCL_BIN" $command
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"z.ctrace.gz: a trace compressed with gzip is not read"* ]]
+  done
+}
+
+@test "times that a trace cuts at 4.29 s are said to be cut" {
+  python3 - > p.json <<'PYTHON'
+import json
+events = []
+for i, us in enumerate([1000, 9000000, 1000]):
+    args = {"Collective name": "allreduce", "dtype": "Float", "In msg nelems": 4096, "Group size": 2, "correlation": i}
+    at = 10000000 * i
+    events += [{"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "ts": at, "dur": 100, "tid": 1, "args": args},
+               {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": at + 10, "dur": 5, "tid": 1, "args": {"correlation": i}},
+               {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ts": at + 20, "dur": us, "tid": 7, "args": {"correlation": i}}]
+print(json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 2}, "traceEvents": events}))
+PYTHON
+  run "$DYNAMICCL_BIN" why p.json
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"longest 4294967 us"*"1 call took 4.29 s or more"* ]]
+  run "$DYNAMICCL_BIN" trace import p.json -o p.ctrace
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"p.json: 1 call took 4.29 s or more: the trace has 4.29 s"* ]]
 }

@@ -8,7 +8,7 @@
 #include "src/decision/rule_turns.h"
 #include "tools/ab/rule_settings.h"
 #include "tools/launch/temporary_folder.h"
-#include "traces/format/trace_reader.h"
+#include "traces/format/trace_files.h"
 
 namespace dynamiccl {
 namespace {
@@ -58,7 +58,7 @@ Result<TurnsStart> StartInTurns(LaunchOptions launch, const std::vector<std::str
   plan.time_limit = turns.time_limit;
   TurnsStart start;
   DYNAMICCL_TRY(start.recorded, LaunchRecorded(plan, turns.trace));
-  Result<Trace> trace = ReadTrace(turns.trace);
+  Result<Trace> trace = ReadTraceFiles({turns.trace});
   if (trace) start.trace = std::move(*trace);
   if (!start.trace.sections.empty()) start.calls = CallsOf(start.trace.sections.front());
   return start;

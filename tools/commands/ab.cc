@@ -12,6 +12,7 @@
 
 #include <utility>
 
+#include "src/base/file_kind.h"
 #include "src/base/settings.h"
 #include "src/decision/rule_turns.h"
 #include "tools/ab/job_in_turns.h"
@@ -110,6 +111,8 @@ Result<int> AbCommand(CommandLine& line) {
                         "Write each setting's effect on a step to this file (.measurements), from which "
                         "`dynamiccl train` learns; the first setting must leave all calls to NCCL");
   if (const auto exit_code = line.Parse()) return *exit_code;
+  for (const std::string& path : {given.trace, given.json, given.effects})
+    DYNAMICCL_CHECK_OK(CheckFolderOf(path));
   if (!given.launch.runtime.rules.empty() || !given.launch.runtime.mode.empty())
     return MakeError(ErrorKind::kInvalidArgument, "--rules and --mode cannot be given: settings take turns");
   if (!TextSetting(Setting::kRules).empty())

@@ -87,6 +87,10 @@ void RegisterAdviseOptions(CLI::App& app, AdviseOptions& given) {
 
 // The job that --framework, --model and --set name.
 Result<RecognisedJob> NamedJob(const AdviseOptions& given, const RecordedStep& step) {
+  if (step.ranks % given.tensor_parallel != 0)
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "--tensor-parallel {}: does not divide {} ranks",
+                              given.tensor_parallel, step.ranks),
+                    "take a divisor of the job's ranks");
   RecognisedJob named;
   AdvisedJob& job = named.job;
   job.framework = given.framework;

@@ -81,14 +81,18 @@ Result<Trace> ReadTraceOrDump(const std::string& path, uint64_t newest) {
   return std::move(*imported.trace);
 }
 
-// Reads all traces. A file that cannot be read is left out with a warning, so that what one rank left
-// half-written does not hide the others.
-Result<JobCalls> ReadJob(const std::vector<std::string>& paths, uint64_t newest) {
+// Reads all traces. A file that cannot be read is left out with a warning, which is also added to `left_out`,
+// so that what one rank left half-written does not hide the others.
+Result<JobCalls> ReadJob(const std::vector<std::string>& paths, uint64_t newest,
+                         std::vector<std::string>& left_out) {
   JobCalls job;
   for (const std::string& path : paths) {
     const Result<Trace> trace = ReadTraceOrDump(path, newest);
-    if (!trace) spdlog::warn("left out: {}", trace.error().message);
-    if (!trace) continue;
+    if (!trace) {
+      spdlog::warn("left out: {}", trace.error().message);
+      left_out.push_back(trace.error().message);
+      continue;
+    }
     for (const TraceSection& section : trace->sections) job.Add(section);
   }
   if (!job.processes.empty()) return job;
@@ -117,7 +121,8 @@ std::vector<KnownIssue> LookUpKnownHangs(const JobCalls& job, const HangDiagnosi
   return {};
 }
 
-void PrintHang(const JobCalls& job, const HangDiagnosis& diagnosis, const std::vector<KnownIssue>& known) {
+void PrintHang(const JobCalls& job, const HangDiagnosis& diagnosis, const std::vector<KnownIssue>& known,
+               bool all_read) {
   const char* between = "";
   for (const HangFinding& finding : diagnosis.findings) {
     fmt::print("{}{}: communicator {:#x}, {} ranks\n", between, Name(finding.kind), finding.communicator,
@@ -126,7 +131,8 @@ void PrintHang(const JobCalls& job, const HangDiagnosis& diagnosis, const std::v
     between = "\n";
   }
   if (diagnosis.findings.empty())
-    fmt::print("nothing differs: all ranks issued the same calls and returned from them\n");
+    fmt::print("nothing differs: all ranks{} issued the same calls and returned from them\n",
+               all_read ? "" : " whose files could be read");
   for (const KnownIssue& issue : known)
     fmt::print("\nknown: {}\n  It fits by release and by where the ranks stand.\n", Describe(issue, ""));
   fmt::print("\n{} processes, {} communicators, {} calls compared; {}\n", job.processes.size(),
@@ -146,7 +152,8 @@ Json KnownJson(const std::vector<KnownIssue>& known) {
   return issues;
 }
 
-Json HangJson(const JobCalls& job, const HangDiagnosis& diagnosis, const std::vector<KnownIssue>& known) {
+Json HangJson(const JobCalls& job, const HangDiagnosis& diagnosis, const std::vector<KnownIssue>& known,
+              const std::vector<std::string>& left_out) {
   Json findings = Json::array();
   for (const HangFinding& finding : diagnosis.findings) {
     findings.push_back({{"kind", Name(finding.kind)},
@@ -162,6 +169,7 @@ Json HangJson(const JobCalls& job, const HangDiagnosis& diagnosis, const std::ve
           {"compared_calls", diagnosis.compared_calls},
           {"compared_decisions", diagnosis.compared_decisions},
           {"findings", findings},
+          {"left_out", left_out},
           {"known_issues", KnownJson(known)}};
 }
 
@@ -181,13 +189,14 @@ Result<int> HangCommand(CommandLine& line) {
   line.app().add_flag("--json", options.json, "JSON on standard output");
   if (const auto exit_code = line.Parse()) return *exit_code;
   DYNAMICCL_TRY(const std::vector<std::string> paths, TracesIn(options.inputs));
-  DYNAMICCL_TRY(const JobCalls job, ReadJob(paths, options.newest));
+  std::vector<std::string> left_out;
+  DYNAMICCL_TRY(const JobCalls job, ReadJob(paths, options.newest, left_out));
   const HangDiagnosis diagnosis = DiagnoseHang(job);
   const std::vector<KnownIssue> known = LookUpKnownHangs(job, diagnosis);
   if (options.json)
-    PrintJson(HangJson(job, diagnosis, known));
+    PrintJson(HangJson(job, diagnosis, known, left_out));
   else
-    PrintHang(job, diagnosis, known);
+    PrintHang(job, diagnosis, known, left_out.empty());
   return diagnosis.findings.empty() ? kExitOk : kExitResultSaysNo;
 }
 

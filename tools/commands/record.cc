@@ -13,6 +13,7 @@
 
 #include <filesystem>
 
+#include "src/base/file_kind.h"
 #include "src/base/settings.h"
 #include "src/collective/size_class.h"
 #include "tools/command_table.h"
@@ -40,6 +41,10 @@ Json RecordJson(const RecordedLaunch& launch, const std::string& output) {
 // Prints at most six lines about the recording on standard error. `decided` is the line about who decided.
 void Summarize(const RecordedLaunch& launch, const std::string& decided, const std::string& output) {
   spdlog::info("{}", Describe(launch.outcome));
+  if (launch.processes == 0 && !launch.warning.empty()) {
+    spdlog::warn("{}", launch.warning);
+    return;
+  }
   if (launch.processes == 0) {
     spdlog::warn("no process called NCCL before the job ended, so {} was not written", output);
     return;
@@ -53,6 +58,19 @@ void Summarize(const RecordedLaunch& launch, const std::string& decided, const s
   spdlog::info("next: dynamiccl report {} -o report.html", output);
 }
 
+// Refuses an output such as run.%r.ctrace: processes would write their parts under other names than those
+// that are merged.
+Status CheckIsOneName(const std::string& output) {
+  const std::string path = std::filesystem::absolute(output).string();
+  for (const char* const part : {"%h", "%p", "%r"}) {
+    if (path.find(part) == std::string::npos) continue;
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "{}: the path of a merged trace cannot have {} in it", path, part),
+                    "name one file, which gets the calls of all ranks; DYNAMICCL_TRACE takes names with %r");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<int> RecordCommand(CommandLine& line) {
@@ -63,6 +81,8 @@ Result<int> RecordCommand(CommandLine& line) {
   line.app().add_option("-o,--output", output, "Trace to write (.ctrace)")->required();
   line.app().add_option("--json", json, "Write the summary as JSON to this file");
   if (const auto exit_code = line.Parse()) return *exit_code;
+  for (const std::string& path : {output, json}) DYNAMICCL_CHECK_OK(CheckFolderOf(path));
+  DYNAMICCL_CHECK_OK(CheckIsOneName(output));
   // With a policy or rules DynamICCL chooses configs, and the trace shows it. Without them the mode is
   // observe, which changes nothing.
   const bool decides = !options.runtime.policy.empty() || !options.runtime.rules.empty();

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include "src/base/file_kind.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
 #include "tools/launch/installation.h"
@@ -66,6 +67,7 @@ Result<int> ReportCommand(CommandLine& line) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl report: nothing to write"),
                     "name the file with -o report.html, a folder with --csv tables, or use --json");
   }
+  DYNAMICCL_CHECK_OK(CheckIsNoInput(given.output, given.inputs));
   DYNAMICCL_TRY(ReportInputs read, ReadReportInputs(given.inputs, ShippedPolicy()));
   read.topology = given.topology;
   DYNAMICCL_CHECK_OK(CheckTopology(read));

@@ -12,6 +12,7 @@
 
 #include <optional>
 
+#include "src/base/file_kind.h"
 #include "src/base/settings.h"
 #include "src/decision/override_rules.h"
 #include "tools/command_table.h"
@@ -134,6 +135,7 @@ Result<int> RunCommand(CommandLine& line) {
       "Begin mode adaptive with what earlier jobs found, and add what this one finds (.dcsite)");
   line.app().add_option("--json", json, "Write the summary as JSON to this file");
   if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_CHECK_OK(CheckFolderOf(json));
   std::optional<RunSettings> used;
   if (!settings.empty()) {
     DYNAMICCL_TRY(RunSettings made, UseSettings(settings, options.runtime));

@@ -82,9 +82,12 @@ Status TakeStragglers(const SimulateOptions& given, SimulatedJob& job) {
     Straggler straggler;
     double value = 0;
     char plus = 0;
-    if (std::sscanf(text.c_str(), "%d:%c%lf", &straggler.rank, &plus, &value) == 3 && plus == '+') {
+    int end = 0;
+    if (std::sscanf(text.c_str(), "%d:%c%lf%n", &straggler.rank, &plus, &value, &end) == 3 && plus == '+' &&
+        text[end] == '\0') {
       straggler.late_ns = static_cast<int64_t>(value * 1e6);
-    } else if (std::sscanf(text.c_str(), "%d:%lf", &straggler.rank, &value) == 2) {
+    } else if (std::sscanf(text.c_str(), "%d:%lf%n", &straggler.rank, &value, &end) == 2 &&
+               text[end] == '\0') {
       straggler.compute_factor = value;
     } else {
       return WithHint(MakeError(ErrorKind::kInvalidArgument, "--straggler {}: not understood", text),
@@ -103,13 +106,18 @@ Status TakeLoads(const SimulateOptions& given, SimulatedJob& job) {
     const size_t at = text.find('@');
     const std::string what = text.substr(0, at);
     double from = 0, until = 0;
-    bool right = std::sscanf(what.c_str(), "%d:%lf", &load.node, &load.share) == 2;
+    int end = 0;
+    bool right = std::sscanf(what.c_str(), "%d:%lf%n", &load.node, &load.share, &end) == 2;
     if (!right) {
       load.node = -1;
-      right = what.find(':') == std::string::npos && std::sscanf(what.c_str(), "%lf", &load.share) == 1;
+      right =
+          what.find(':') == std::string::npos && std::sscanf(what.c_str(), "%lf%n", &load.share, &end) == 1;
     }
+    // A rest such as that of "0,5" is not left unread: the number before it would be another one.
+    right = right && what[end] == '\0';
     if (right && at != std::string::npos) {
-      right = std::sscanf(text.c_str() + at, "@%lf-%lf", &from, &until) == 2;
+      const char* const times = text.c_str() + at;
+      right = std::sscanf(times, "@%lf-%lf%n", &from, &until, &end) == 2 && times[end] == '\0';
       load.from_ns = static_cast<int64_t>(from * 1e6);
       load.until_ns = static_cast<int64_t>(until * 1e6);
     }

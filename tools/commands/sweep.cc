@@ -10,14 +10,15 @@
 // The ratio is the default's time over the best one's. The noise is the default's: the distance of its
 // quartiles in % of its median.
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 
+#include "src/base/file_kind.h"
 #include "src/base/settings.h"
 #include "src/transport/topology.h"
 #include "tools/bench/rehearsed_sweep.h"
@@ -168,6 +169,22 @@ Status RequirePlaces(const std::string& topology, int n_ranks) {
   return {};
 }
 
+// Returns an error if two launches have one label, which is all by which a measurement file tells topologies
+// apart: the rows of both would count as one topology's.
+Status CheckLabels(const std::vector<Part>& parts) {
+  std::map<std::string, std::string> topologies;
+  for (const Part& part : parts) {
+    const auto [first, is_new] = topologies.emplace(part.label, part.topology);
+    if (is_new) continue;
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument,
+                  "dynamiccl sweep: '{}' and '{}' would both be topology '{}' of the measurements",
+                  first->second, part.topology, part.label),
+        "name each topology and number of ranks once, and rename files that are named alike");
+  }
+  return {};
+}
+
 // Returns all launches. With --all-presets, topologies that are too small for the ranks are left out. If the
 // user names a topology that is too small, returns an error.
 Result<std::vector<Part>> PartsOf(const SweepCommandOptions& given) {
@@ -193,6 +210,7 @@ Result<std::vector<Part>> PartsOf(const SweepCommandOptions& given) {
       parts.push_back({topology, name + suffix, n_ranks});
     }
   }
+  DYNAMICCL_CHECK_OK(CheckLabels(parts));
   return parts;
 }
 
@@ -254,13 +272,6 @@ Status RefusePins() {
                     fmt::format("unset {}", name));
   }
   return {};
-}
-
-// Returns an error if the output's folder cannot be written. The check comes before the measuring.
-Status RequireWritable(const std::string& path) {
-  const fs::path folder = fs::absolute(path).parent_path();
-  if (::access(folder.c_str(), W_OK) == 0) return {};
-  return MakeError(ErrorKind::kInvalidArgument, "cannot write '{}': {}", path, ErrnoText(errno));
 }
 
 // Measures all parts (launches) of the sweep and adds the results to `all`. If a part fails, `all` still
@@ -374,7 +385,7 @@ Result<int> SweepCommand(CommandLine& line) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl sweep: no file to write"),
                     "give -o FILE.measurements");
   }
-  DYNAMICCL_CHECK_OK(RequireWritable(given.output));
+  DYNAMICCL_CHECK_OK(CheckFolderOf(given.output));
   DYNAMICCL_CHECK_OK(RefusePins());
   MeasurementFile file;
   const Status swept = SweepAll(given, file);

@@ -20,10 +20,12 @@
 #include "tools/commands/trace_generate.h"
 #include "tools/exit_code.h"
 #include "tools/report/json_output.h"
+#include "tools/report/section_scan.h"
 #include "tools/report/trace_summary.h"
 #include "traces/export/trace_export.h"
 #include "traces/format/equal_calls.h"
 #include "traces/format/measurement_file.h"
+#include "traces/format/operation_hasher.h"
 #include "traces/format/record_source.h"
 #include "traces/format/trace_calls.h"
 #include "traces/format/trace_files.h"
@@ -71,6 +73,7 @@ Json ReportOf(const std::string& path, const Imported& imported) {
 // Traces of several ranks become one. Files with measurements must be imported one at a time, because a
 // measurement file names one machine.
 Result<int> Import(const TraceOptions& options) {
+  DYNAMICCL_CHECK_OK(CheckIsNoInput(options.output, options.inputs));
   std::vector<Trace> traces;
   std::optional<MeasurementFile> measurements;
   Json reports = Json::array();
@@ -128,6 +131,7 @@ Json TraceJson(const Exported& exported, const TraceOptions& options) {
 }
 
 Result<int> Export(const TraceOptions& options) {
+  DYNAMICCL_CHECK_OK(CheckIsNoInput(options.output, options.inputs));
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
   DYNAMICCL_TRY(const Exported exported, ExportTrace(trace, options.to));
   if (!options.json)
@@ -167,37 +171,53 @@ void PrintTrace(const std::string& path, const TraceSummary& summary) {
   }
 }
 
-// Adds to the summary a hash of the operations of each rank. The hash is equal for a run and its replay.
-Json WithOperations(const Json& summary, const Trace& trace) {
+// Returns a hash of the operations of each rank, which is equal for a run and its replay.
+Result<std::vector<uint64_t>> ReadOperations(const RecordSource& records) {
+  DYNAMICCL_TRY(const std::vector<SectionScan> sections, ScanSections(records, SIZE_MAX));
+  std::vector<uint64_t> hashes(sections.size(), OperationHasher().Finish());
+  OperationHasher hasher;
+  size_t current = 0;
+  DYNAMICCL_CHECK_OK(PassCalls(records, sections, sections.size(), [&](size_t section, StreamedCall& call) {
+    if (section != current) hashes[current] = hasher.Finish();
+    current = section;
+    hasher.Take(call.record.communicator, IssuedCallOf(call.record, {}));
+  }));
+  if (!hashes.empty()) hashes[current] = hasher.Finish();
+  return hashes;
+}
+
+// Shows a summary of records, as JSON with the operations.
+Status Show(const TraceOptions& options, const RecordSource& records, const TraceSummary& summary) {
+  const std::string& path = options.inputs.front();
+  if (!options.json) {
+    PrintTrace(path, summary);
+    return {};
+  }
+  DYNAMICCL_TRY(const std::vector<uint64_t> operations, ReadOperations(records));
   Json json{{"schema", 1}};
-  json.update(summary);
-  for (const TraceSection& section : trace.sections)
-    json["operations"].push_back(fmt::format("{:016x}", OperationHash(CallsOf(section))));
-  return json;
+  json.update(SummaryJson(path, summary));
+  for (const uint64_t hash : operations) json["operations"].push_back(fmt::format("{:016x}", hash));
+  PrintJson(json);
+  return {};
 }
 
 // Shows one file whose ranks agree, without keeping its records. Returns false, or an error, and prints
 // nothing where the whole trace must be read: the ranks may contradict each other, or the file cannot be
 // streamed.
-Result<bool> ShowStreamed(const std::string& path) {
-  DYNAMICCL_CHECK_OK(CheckIsFile(path));
-  const FileRecords records(path);
+Result<bool> ShowStreamed(const TraceOptions& options) {
+  DYNAMICCL_CHECK_OK(CheckIsFile(options.inputs[0]));
+  const FileRecords records(options.inputs[0]);
   DYNAMICCL_TRY(const TraceSummary summary, ReadSummary(records));
   DYNAMICCL_TRY(const bool equal, RanksHaveEqualCalls(records));
-  if (equal) PrintTrace(path, summary);
+  if (equal) DYNAMICCL_CHECK_OK(Show(options, records, summary));
   return equal;
 }
 
 // Runs `trace show`. Exit code 1: the ranks' records contradict each other.
 Result<int> ShowTrace(const TraceOptions& options) {
-  if (options.inputs.size() == 1 && !options.json && ShowStreamed(options.inputs[0]).value_or(false))
-    return kExitOk;
+  if (options.inputs.size() == 1 && ShowStreamed(options).value_or(false)) return kExitOk;
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
-  const TraceSummary summary = SummarizeTrace(trace);
-  if (options.json)
-    PrintJson(WithOperations(SummaryJson(options.inputs.front(), summary), trace));
-  else
-    PrintTrace(options.inputs.front(), summary);
+  DYNAMICCL_CHECK_OK(Show(options, MemoryRecords(trace), SummarizeTrace(trace)));
   const Status agree = CheckRanksAgree(trace);
   if (agree) return kExitOk;
   fmt::print(stderr, "{}", Describe(agree.error()));

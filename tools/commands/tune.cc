@@ -54,12 +54,13 @@ Result<int> TuneCommand(CommandLine& line) {
     return kExitSignalBase + session.interrupted_by();
   }
   DYNAMICCL_TRY(const TuneResult result, found);
+  // The answer is printed before any file is written, and the journal removed after that, so that a file that
+  // cannot be written does not cost it.
+  if (!json) fmt::print("{}", Describe(result, given.folder));
   DYNAMICCL_CHECK_OK(WriteTuned(result, given.folder));
   DYNAMICCL_CHECK_OK(WriteJsonFile(given.folder + "/tune.json", ToJson(result)));
-  if (json)
-    PrintJson(ToJson(result));
-  else
-    fmt::print("{}", Describe(result, given.folder));
+  if (!result.budget_ended) session.RemoveJournal();
+  if (json) PrintJson(ToJson(result));
   return kExitOk;
 }
 

@@ -2,6 +2,7 @@
 // `dynamiccl why`: one screen about a job, from any trace, log or dump that is at hand (tools/why).
 #include <fmt/format.h>
 
+#include "src/base/file_kind.h"
 #include "src/policy/policy_file.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
@@ -24,6 +25,7 @@ Result<int> WhyCommand(CommandLine& line) {
   line.app().add_option("-o,--output", output, "Write the same as an HTML file");
   line.app().add_flag("--json", json, "JSON on standard output");
   if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_CHECK_OK(CheckIsNoInput(output, paths));
   DYNAMICCL_TRY(const WhyInput input, ReadWhyFiles(paths));
   const std::string shipped = ShippedPolicy();
   std::shared_ptr<const Policy> policy;

@@ -11,7 +11,12 @@ namespace dynamiccl {
 namespace fs = std::filesystem;
 
 Result<TemporaryFolder> TemporaryFolder::Create(const std::string& purpose) {
-  std::string pattern = (fs::temp_directory_path() / ("dynamiccl-" + purpose + "-XXXXXX")).string();
+  std::error_code failed;
+  const fs::path folder = fs::temp_directory_path(failed);
+  if (failed)
+    return WithHint(MakeError(ErrorKind::kUnavailable, "no folder for temporary files: {}", failed.message()),
+                    "set TMPDIR to a folder that exists");
+  std::string pattern = (folder / ("dynamiccl-" + purpose + "-XXXXXX")).string();
   if (::mkdtemp(pattern.data()) == nullptr)
     return MakeError(ErrorKind::kUnavailable, "no temporary folder {}: {}", pattern, ErrnoText(errno));
   return TemporaryFolder(pattern);

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "traces/format/trace_calls.h"
+#include "traces/format/trace_files.h"
 #include "traces/format/trace_merge.h"
 #include "traces/format/trace_reader.h"
-#include "traces/format/trace_writer.h"
 
 namespace dynamiccl {
 namespace {
@@ -38,9 +38,9 @@ std::vector<fs::path> FindParts(const std::string& output) {
   return parts;
 }
 
-// Merges all readable parts. A process that was killed while it created its file leaves a file without a
-// header: the merge leaves it out and sets `warning`.
-Result<Trace> MergeParts(const std::string& output, std::string& warning) {
+// Reads all readable parts. A process that was killed while it created its file leaves a file without a
+// header: it is left out, and `warning` is set.
+Result<std::vector<Trace>> ReadParts(const std::string& output, std::string& warning) {
   std::vector<Trace> traces;
   for (const fs::path& part : FindParts(output)) {
     Result<Trace> trace = ReadTrace(part.string(), TraceReading::kSalvage);
@@ -49,10 +49,22 @@ Result<Trace> MergeParts(const std::string& output, std::string& warning) {
     else
       warning = trace.error().message;
   }
-  if (!traces.empty()) return MergeTraces(std::move(traces));
+  if (!traces.empty()) return traces;
   return WithHint(
       MakeError(ErrorKind::kUnavailable, "no process called NCCL, so there is nothing in '{}'", output),
       "a program that links NCCL statically cannot be recorded; `dynamiccl doctor` says more");
+}
+
+// Merges the traces of all processes. Where they are of several programs, which were started one after the
+// other as the same ranks, the parts stay.
+Result<Trace> Merge(std::vector<Trace> traces, const std::string& output) {
+  Result<Trace> merged = MergeTraces(std::move(traces));
+  if (merged) return merged;
+  return WithHint(
+      MakeError(merged.error().kind, "'{}' is not written: {}; what each process recorded stays in '{}{}*{}'",
+                output, merged.error().message, output, kPartStart, kPartEnd),
+      "`dynamiccl trace merge` takes those of one program; a program that starts several is recorded one by "
+      "one");
 }
 
 // Notes in each section how the rank ended according to the launcher. The launcher knows this only for ranks
@@ -93,19 +105,25 @@ Result<RecordedLaunch> LaunchRecorded(const LaunchPlan& plan, const std::string&
   RemoveParts(output);
   RecordedLaunch launch;
   DYNAMICCL_TRY(launch.outcome, launch_job(plan));
-  Result<Trace> merged = MergeParts(output, launch.warning);
-  if (!merged) {
+  Result<std::vector<Trace>> parts = ReadParts(output, launch.warning);
+  if (!parts) {
     RemoveParts(output);
     // A job that failed before its first call leaves nothing to merge; the job's own failure is reported
     // instead.
     if (!launch.outcome.ok()) return launch;
-    return tl::unexpected<Error>(merged.error());
+    return tl::unexpected<Error>(parts.error());
+  }
+  Result<Trace> merged = Merge(std::move(*parts), output);
+  if (!merged && launch.outcome.ok()) return tl::unexpected<Error>(merged.error());
+  if (!merged) {
+    launch.warning = merged.error().message;
+    return launch;
   }
   Trace& trace = *merged;
   NoteEnds(plan, launch.outcome, trace);
   CountRecords(trace, launch);
   if (const Status agree = CheckRanksAgree(trace); !agree) launch.warning = agree.error().message;
-  DYNAMICCL_CHECK_OK(WriteTrace(output, trace));
+  DYNAMICCL_CHECK_OK(WriteTraceFile(output, trace));
   RemoveParts(output);
   std::error_code ignored;
   launch.bytes = fs::file_size(output, ignored);

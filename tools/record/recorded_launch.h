@@ -24,7 +24,8 @@ struct RecordedLaunch {
   uint64_t bytes = 0;
   // The calls of the first process that a policy can choose for (tools/report/coverage_ledger.h).
   CoverageLedger coverage;
-  // One line when a part could not be read or the ranks' records contradict each other; else empty.
+  // One line when a part could not be read, the parts are not of one trace (`processes` is 0 then), or the
+  // ranks' records contradict each other; else empty.
   std::string warning;
 };
 
@@ -38,7 +39,8 @@ void RemoveParts(const std::string& output);
 
 // Launches `plan`, whose environment must record to PartPattern(output), and merges the parts into `output`,
 // also when the job failed or was interrupted. Parts of an earlier run that was killed are removed first, and
-// those of this run at the end. It is an error when no process called NCCL, unless the job itself failed.
+// those of this run at the end. It is an error when no process called NCCL, or when two processes were the
+// same rank; the parts then stay. If the job itself failed, `warning` says so instead.
 // `launch_job` starts the job and waits for it.
 using LaunchJob = std::function<Result<LaunchOutcome>(const LaunchPlan&)>;
 Result<RecordedLaunch> LaunchRecorded(const LaunchPlan& plan, const std::string& output,

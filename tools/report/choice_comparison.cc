@@ -94,6 +94,10 @@ std::string Name(const CollectiveConfig& config) {
   return fmt::format("{} {}{}", Name(config.algorithm), Name(config.protocol), channels);
 }
 
+Json TimingJson(const Timing& timing) {
+  return timing.repeats == 0 ? Json() : Json(nlohmann::json(timing));
+}
+
 Json CellsJson(const MeasurementFile& file) {
   Json rows = Json::array();
   for (const SweepCell& cell : CellsOf(file)) {
@@ -103,9 +107,9 @@ Json CellsJson(const MeasurementFile& file) {
                     {"collective", Name(cell.collective)},
                     {"bytes", cell.bytes},
                     {"default", Name(by_default.config)},
-                    {"default_us", nlohmann::json(by_default.microseconds)},
+                    {"default_us", TimingJson(by_default.microseconds)},
                     {"best", Name(best.config)},
-                    {"best_us", nlohmann::json(best.microseconds)}});
+                    {"best_us", TimingJson(best.microseconds)}});
   }
   return rows;
 }

@@ -49,6 +49,8 @@ TimedConfig ChoiceOf(const SweepCell& cell, const CollectiveConfig& choice);
 // The config as text: "Ring Simple x4", "Tree LL" (channels left to NCCL) or "left to NCCL".
 std::string Name(const CollectiveConfig& config);
 
+// A timing as JSON. Null if nothing was timed, so that 0 always means a measured 0.
+Json TimingJson(const Timing& timing);
 // The default and the best config for every topology, collective and size (docs/formats/report.md,
 // `measurements`).
 Json CellsJson(const MeasurementFile& file);

@@ -13,13 +13,22 @@
 
 namespace dynamiccl {
 
+namespace {
+
+// Replaces bytes that are not UTF-8, such as those in a program's own text or in a file's name; dump would
+// throw otherwise.
+std::string TextOf(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
 void PrintJson(const Json& json) {
-  fmt::print("{}\n", json.dump(2));
+  fmt::print("{}", TextOf(json, 2));
 }
 
 Status WriteJsonFile(const std::string& path, const Json& json) {
-  // Replace bytes that are not UTF-8, such as those in a program's own text; dump would throw otherwise.
-  return WriteTextFile(path, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  return WriteTextFile(path, TextOf(json, 1));
 }
 
 Status WriteTextFile(const std::string& path, const std::string& text) {

@@ -62,7 +62,8 @@ std::vector<std::string> Cells(const SweepCell& cell, const TimedConfig& by_defa
       std::string(Name(cell.collective)),
       FormatBytes(cell.bytes),
       Name(by_default.config),
-      fmt::format("{:.0f}", by_default.microseconds.median),
+      by_default.microseconds.repeats == 0 ? "not measured"
+                                           : fmt::format("{:.0f}", by_default.microseconds.median),
       Name(best.config),
       fmt::format("{:.0f}", best.microseconds.median),
       ClearlyDiffer(by_default.microseconds, best.microseconds) ? fmt::format("{:+.0f} %", -saved) : "noise",

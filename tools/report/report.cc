@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "src/policy/policy_file.h"
@@ -85,15 +86,25 @@ Result<Recogniser> RecogniserOf(const ReportInputs& inputs, const std::string& f
   return recogniser;
 }
 
+// Names a run by its file, or by its path where another run's file has the same name, as those of a run
+// before and after a change have that lie in two folders.
+std::string NameOfRun(const std::vector<NamedTrace>& traces, const std::string& path) {
+  const auto name = [](const std::string& of) { return std::filesystem::path(of).filename().string(); };
+  const auto alike =
+      std::ranges::count_if(traces, [&](const NamedTrace& one) { return name(one.path) == name(path); });
+  return alike > 1 ? path : name(path);
+}
+
 // A file that cannot be streamed is read as a whole: unfinished files and damage alike, since reading the
 // whole file tells the two apart and names the place.
-Status CountTrace(const Recogniser& recogniser, NamedTrace& trace) {
+Status CountTrace(const Recogniser& recogniser, const std::string& name, NamedTrace& trace) {
   Result<RunReport> run = ReadRun(trace.path, FileRecords(trace.path), recogniser, "");
   if (!run) {
     DYNAMICCL_TRY(const Trace whole, ReadTrace(trace.path));
     run = ReadRun(trace.path, MemoryRecords(whole), recogniser, "");
   }
   DYNAMICCL_TRY(RunReport read, std::move(run));
+  read.name = name;
   trace.run = std::make_shared<const RunReport>(std::move(read));
   return {};
 }
@@ -134,7 +145,8 @@ Result<ReportInputs> ReadReportInputs(const std::vector<std::string>& paths, con
   ReportInputs inputs;
   for (const std::string& path : paths) DYNAMICCL_CHECK_OK(ReadInput(path, inputs));
   DYNAMICCL_TRY(const Recogniser recogniser, RecogniserOf(inputs, fallback));
-  for (NamedTrace& trace : inputs.traces) DYNAMICCL_CHECK_OK(CountTrace(recogniser, trace));
+  for (NamedTrace& trace : inputs.traces)
+    DYNAMICCL_CHECK_OK(CountTrace(recogniser, NameOfRun(inputs.traces, trace.path), trace));
   return inputs;
 }
 

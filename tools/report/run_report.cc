@@ -4,13 +4,10 @@
 
 #include <filesystem>
 
+#include "tools/report/choice_comparison.h"
+
 namespace dynamiccl {
 namespace {
-
-// A timing as JSON. Null if nothing was timed, so that 0 always means a measured 0.
-Json TimingJson(const Timing& timing) {
-  return timing.repeats == 0 ? Json() : Json(nlohmann::json(timing));
-}
 
 Json KeyJson(const RunKeyAccount& account) {
   Json decided = Json::object();

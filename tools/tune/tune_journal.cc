@@ -24,8 +24,7 @@ std::string HeaderLine(const std::string& plan, const SearchShape& shape) {
       .dump();
 }
 
-// Returns the shape of the search from the first line of a journal. Returns nothing if that line belongs to
-// another plan (the text that identifies a tune) or to another version of the format.
+// Returns the shape of the search from the first line of a journal; nothing for another version of it.
 std::optional<SearchShape> ShapeIn(const std::string& line, const std::string& plan) {
   const auto json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object()) return std::nullopt;
@@ -55,12 +54,23 @@ std::vector<JobStart> StartsIn(const std::vector<std::string>& lines) {
   return starts;
 }
 
+// Returns an error for the journal of an unfinished tune of another job, which this tune would replace.
+Status CheckIsOfPlan(const std::string& path, const std::string& header, const std::string& plan) {
+  auto json = nlohmann::json::parse(header, nullptr, false);
+  if (!json.is_object() || json["magic"] != kJournalMagic || json["version"] != kJournalVersion) return {};
+  if (!json["plan"].is_string() || json["plan"].get<std::string>() == plan) return {};
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} is of another unfinished tune: {}", path,
+                            json["plan"].get<std::string>()),
+                  "give another folder with -o, or the same options to go on; remove the file to give it up");
+}
+
 }  // namespace
 
 Result<TuneJournal> TuneJournal::Open(const std::string& path, const std::string& plan) {
   TuneJournal journal(path, plan);
   const auto lines = ReadHashedLines(path);
   if (!lines) return journal;
+  DYNAMICCL_CHECK_OK(CheckIsOfPlan(path, lines->texts.front(), plan));
   const auto shape = ShapeIn(lines->texts.front(), plan);
   if (!shape) return journal;
   journal.shape_ = *shape;

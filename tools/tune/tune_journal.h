@@ -49,8 +49,8 @@ struct SearchShape {
 // and the job is started.
 class TuneJournal {
  public:
-  // Continues the journal at `path` if it is undamaged and was begun with the same `plan`, the text that
-  // identifies a tune. Otherwise begins a new journal.
+  // Continues the journal at `path` if it was begun with the same `plan`, the text that identifies a tune. A
+  // journal of another plan is an error. If the file is damaged or of another version, begins a new journal.
   static Result<TuneJournal> Open(const std::string& path, const std::string& plan);
 
   // Returns the shape of the search that an earlier process began. Returns nothing if the journal is new.

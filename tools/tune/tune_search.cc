@@ -58,6 +58,11 @@ void TuneSearch::GiveUp(size_t candidate, const std::string& why) {
   tried_[candidate].given_up = why;
 }
 
+void TuneSearch::Fail(size_t candidate, const std::string& why) {
+  GiveUp(candidate, why);
+  tried_[candidate].failed = true;
+}
+
 TunedRatio TuneSearch::RatioOf(size_t candidate) const {
   std::vector<double> over;
   const std::map<int, double>& times = tried_[candidate].step_ms;
@@ -78,7 +83,9 @@ size_t TuneSearch::Best() const {
   size_t best = 0;
   for (size_t i = 1; i < tried_.size(); ++i) {
     const TunedRatio ratio = RatioOf(i);
-    if (ratio.turns < kFewestTurns || ratio.interval.high >= 1 || ratio.ratio > 1 - kWorthwhile) continue;
+    if (tried_[i].failed || ratio.turns < kFewestTurns || ratio.interval.high >= 1 ||
+        ratio.ratio > 1 - kWorthwhile)
+      continue;
     if (best == 0 || ratio.ratio < RatioOf(best).ratio) best = i;
   }
   return best;

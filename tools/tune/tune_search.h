@@ -27,6 +27,8 @@ struct TriedCandidate {
   std::string given_up;
   // True while the candidate still runs in later turns.
   bool in = true;
+  // True if the job failed with the candidate, or its settings were not in effect.
+  bool failed = false;
 };
 
 // A candidate's step time divided by that of the unchanged job, with a 95 % interval. With fewer than six
@@ -51,6 +53,9 @@ class TuneSearch {
   void Record(size_t candidate, double step_ms) { tried_[candidate].step_ms[turn_] = step_ms; }
   // Takes a candidate out of the search.
   void GiveUp(size_t candidate, const std::string& why);
+  // Takes out a candidate with which the job failed. It is never the best, however fast its earlier turns
+  // were.
+  void Fail(size_t candidate, const std::string& why);
 
   // Number of turns begun.
   int turn() const { return turn_; }
@@ -58,8 +63,8 @@ class TuneSearch {
   // Returns the candidate's ratio. For a finalist only the turns of the final count: the earlier turns
   // selected it, so their times are too favourable.
   TunedRatio RatioOf(size_t candidate) const;
-  // Returns the candidate with the smallest ratio among those that gain at least kWorthwhile and whose whole
-  // interval lies below 1; 0 if there is none.
+  // Returns the candidate with the smallest ratio among those that never failed, that gain at least
+  // kWorthwhile and whose whole interval lies below 1; 0 if there is none.
   size_t Best() const;
 
  private:

@@ -134,10 +134,12 @@ Result<TuneResult> TuneSession::Run() {
   begun_ns_ = MonotonicNanoseconds();
   result_.command = ShellQuote(line_.program());
   const LaunchOptions& launch = given_.launch;
+  const char* const library =
+      launch.force_hostccl ? " --hostccl" : (launch.force_no_hostccl ? " --no-hostccl" : "");
   const std::string plan =
-      fmt::format("{}: -n {} --topology '{}' --policy '{}' --start-limit {} --try '{}' -- {}", kVersion,
-                  launch.n_ranks, launch.runtime.topology, launch.runtime.policy, given_.start_limit_s,
-                  fmt::join(given_.only, " "), result_.command);
+      fmt::format("{}: -n {}{} --home '{}' --topology '{}' --policy '{}' --start-limit {} --try '{}' -- {}",
+                  kVersion, launch.n_ranks, library, launch.home, launch.runtime.topology,
+                  launch.runtime.policy, given_.start_limit_s, fmt::join(given_.only, " "), result_.command);
   DYNAMICCL_TRY(TuneJournal journal, TuneJournal::Open(File("tune.journal"), plan));
   journal_.emplace(std::move(journal));
   if (journal_->found() > 0) spdlog::info("going on after {} starts of an earlier tune", journal_->found());
@@ -152,7 +154,6 @@ Result<TuneResult> TuneSession::Run() {
   for (size_t i = 0; i < result_.tried.size(); ++i) result_.ratios.push_back(search.RatioOf(i));
   for (const TriedCandidate& tried : result_.tried) result_.seen.push_back(seen_[tried.candidate.Name()]);
   result_.best = search.Best();
-  if (!result_.budget_ended) journal_->Remove();
   return std::move(result_);
 }
 
@@ -417,7 +418,7 @@ Result<JobStart> TuneSession::FindOrStart(const Candidate& candidate, int turn) 
 
 void TuneSession::Weigh(TuneSearch& search, size_t candidate, const JobStart& start) {
   if (!start.failure.empty()) {
-    search.GiveUp(candidate, start.failure);
+    search.Fail(candidate, start.failure);
     return;
   }
   const Candidate& what = search.tried()[candidate].candidate;

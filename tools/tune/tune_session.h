@@ -67,6 +67,8 @@ class TuneSession {
   // Runs the tune. It is an error if the unchanged job fails, repeats no step, or is interrupted. After an
   // interrupt the journal lets the same command continue.
   Result<TuneResult> Run();
+  // Removes the journal, after a search that is over and whose result is written.
+  void RemoveJournal() { journal_->Remove(); }
   // The signal that ended Run; 0: none.
   int interrupted_by() const { return interrupted_by_; }
 

@@ -11,6 +11,7 @@
 #include "tools/report/recognised_labels.h"
 #include "tools/report/trace_summary.h"
 #include "tools/why/parts.h"
+#include "traces/format/record_views.h"
 #include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
@@ -184,6 +185,17 @@ void AddBandwidths(const MeasurementFile& sweep, std::vector<std::string>& lines
     lines.push_back(fmt::format("{} more; `dynamiccl report` shows all.", shown - kMaxBandwidths));
 }
 
+// Says how many calls were longer than a trace can say; empty where none was.
+std::string CutTimesText(const SectionCalls& first) {
+  const auto cut = std::ranges::count_if(first.calls, [](const TraceCall& call) {
+    return call.issued.duration_ns >= SaturatedDuration(INT64_MAX);
+  });
+  if (cut == 0) return "";
+  return fmt::format(
+      "{} took 4.29 s or more; a trace keeps 4.29 s of each, so the times and shares above are too low.",
+      Count(static_cast<size_t>(cut), "call"));
+}
+
 // True if the repeated sequence is a training step, and not merely a loop of equal calls.
 bool IsStep(const RecordedStep& step, const SectionCalls& first) {
   if (step.paced) return false;
@@ -193,15 +205,22 @@ bool IsStep(const RecordedStep& step, const SectionCalls& first) {
   return step.steps >= kLeastSteps && repeated >= kLeastShareOfCalls * static_cast<double>(calls);
 }
 
-// Lets the policy's LSTM recognise the ZeRO stage from the section's calls, and stores the stage in `facts`
-// if it is clear.
-void Recognise(const Policy& policy, TraceSection section, WhyFacts& facts) {
-  if (!LabelByPolicy(policy, section)) return;
-  const SectionCalls calls = CallsOf(section);
+// Lets the policy's LSTM recognise the ZeRO stage from the calls of the first section, and stores the stage
+// in `facts` if it is clear. Traces have millions of records, so none but one is copied.
+void Recognise(const Policy& policy, const TraceSection& section, WhyFacts& facts) {
+  if (std::ranges::any_of(section.records, IsLabelledCall)) return;
+  const SectionCalls& first = facts.sections.front();
+  PolicyLabeller labeller(policy);
   std::map<ZeroStage, size_t> stages;
-  for (const TraceCall& call : calls.calls) ++stages[call.issued.labelled_stage];
+  for (TraceRecord record : section.records) {
+    const auto known = first.communicators.find(record.communicator);
+    if (record.kind != static_cast<uint16_t>(RecordKind::kCollective) || known == first.communicators.end())
+      continue;
+    labeller.Label(known->second, record);
+    ++stages[LabelledStage(record)];
+  }
   for (const auto& [stage, count] : stages) {
-    const double share = static_cast<double>(count) / static_cast<double>(calls.calls.size());
+    const double share = static_cast<double>(count) / static_cast<double>(first.calls.size());
     if (stage == ZeroStage::kUnknown || share < kSureStage) continue;
     facts.recognised = stage;
     facts.recognised_share = share;
@@ -299,6 +318,8 @@ std::vector<std::string> TimeLines(const WhyInput& input, const WhyFacts& facts)
         "Of the time in collectives most went to these; a rank's wait for the others is in it:");
   for (size_t i = 0; i < std::min(kMaxKinds, times.kinds.size()); ++i)
     lines.push_back(KindText(times.kinds[i], all_ms, MayHaveMoreRanks(input)));
+  const std::string cut = times.kinds.empty() ? "" : CutTimesText(facts.sections.front());
+  if (!cut.empty()) lines.push_back(cut);
   if (times.waits) AddWaits(*times.waits, input.trace->sections.size(), lines);
   return lines;
 }

@@ -14,7 +14,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "src/base/file_kind.h"
 
@@ -148,11 +147,16 @@ Result<std::string> ReadWholeFile(const std::string& path) {
   DYNAMICCL_CHECK_OK(CheckIsFile(path));
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return MakeError(ErrorKind::kNotFound, "cannot open '{}': {}", path, ErrnoText(errno));
-  std::ostringstream text;
-  text << stream.rdbuf();
-  // An empty file sets failbit on `text`; a folder or an I/O error sets badbit on the stream.
-  if (stream.bad()) return MakeError(ErrorKind::kUnavailable, "cannot read '{}': {}", path, ErrnoText(errno));
-  return std::move(text).str();
+  // The text is as long as the file was when it was opened. A stream that grew with it would take up to three
+  // times its memory.
+  std::error_code failed;
+  const uintmax_t bytes = std::filesystem::file_size(path, failed);
+  std::string text(failed ? 0 : bytes, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (failed || stream.bad())
+    return MakeError(ErrorKind::kUnavailable, "cannot read '{}': {}", path, ErrnoText(errno));
+  text.resize(static_cast<size_t>(stream.gcount()));
+  return text;
 }
 
 Status WriteWholeFile(const std::string& path, std::string_view content) {

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "src/base/byte_codec.h"
+#include "traces/format/operation_hasher.h"
 
 namespace dynamiccl {
 namespace {
@@ -67,18 +68,6 @@ struct Builder {
 bool IsSilent(const TraceRecord& record) {
   return IsKind(record, RecordKind::kCommunicator) || IsKind(record, RecordKind::kCommunicatorEnd) ||
          IsKind(record, RecordKind::kDecision);
-}
-
-// Appends the values that OperationHash covers.
-void AppendOperation(ByteWriter& bytes, const IssuedCall& issued, uint64_t first_call_number) {
-  const CollectiveCall& call = issued.call;
-  bytes.Put(call.call_number - first_call_number);
-  bytes.Put(call.index_in_group);
-  bytes.Put(call.collective);
-  bytes.Put(call.data_type);
-  bytes.Put(call.op);
-  bytes.Put(call.bytes);
-  bytes.Put(issued.root_or_peer);
 }
 
 }  // namespace
@@ -154,23 +143,43 @@ std::vector<CallInterval> IntervalsOf(const SectionCalls& section) {
   return intervals;
 }
 
-uint64_t OperationHash(const SectionCalls& section) {
-  std::map<uint32_t, size_t> order;  // communicator -> place of its first call
-  std::vector<std::vector<const IssuedCall*>> by_communicator;
-  for (const TraceCall& call : section.calls) {
-    const auto [place, inserted] = order.try_emplace(call.communicator, by_communicator.size());
-    if (inserted) by_communicator.emplace_back();
-    by_communicator[place->second].push_back(&call.issued);
-  }
+void OperationHasher::Take(uint32_t communicator, const IssuedCall& issued) {
+  const auto [place, is_new] = order_.try_emplace(communicator, by_communicator_.size());
+  if (is_new) by_communicator_.emplace_back();
+  const CollectiveCall& call = issued.call;
+  by_communicator_[place->second].push_back({call.call_number, call.bytes, issued.root_or_peer,
+                                             call.index_in_group, call.collective, call.data_type, call.op});
+}
+
+uint64_t OperationHasher::Finish() {
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
   ByteWriter bytes;
-  for (auto& calls : by_communicator) {
-    std::stable_sort(calls.begin(), calls.end(), [](const IssuedCall* a, const IssuedCall* b) {
-      return std::tie(a->call.call_number, a->call.index_in_group) <
-             std::tie(b->call.call_number, b->call.index_in_group);
+  for (auto& calls : by_communicator_) {
+    std::stable_sort(calls.begin(), calls.end(), [](const Operation& a, const Operation& b) {
+      return std::tie(a.call_number, a.index_in_group) < std::tie(b.call_number, b.index_in_group);
     });
-    for (const IssuedCall* issued : calls) AppendOperation(bytes, *issued, calls.front()->call.call_number);
+    for (const Operation& one : calls) {
+      bytes.buffer().clear();
+      bytes.Put(one.call_number - calls.front().call_number);
+      bytes.Put(one.index_in_group);
+      bytes.Put(one.collective);
+      bytes.Put(one.data_type);
+      bytes.Put(one.op);
+      bytes.Put(one.bytes);
+      bytes.Put(one.root_or_peer);
+      XXH3_64bits_update(&state, bytes.buffer().data(), bytes.buffer().size());
+    }
   }
-  return XXH3_64bits(bytes.buffer().data(), bytes.buffer().size());
+  order_.clear();
+  by_communicator_.clear();
+  return XXH3_64bits_digest(&state);
+}
+
+uint64_t OperationHash(const SectionCalls& section) {
+  OperationHasher hasher;
+  for (const TraceCall& call : section.calls) hasher.Take(call.communicator, call.issued);
+  return hasher.Finish();
 }
 
 }  // namespace dynamiccl

@@ -76,6 +76,10 @@ Result<Trace> ReadTraceFiles(const std::vector<std::string>& paths, TraceReading
   std::vector<Trace> traces;
   for (const std::string& path : paths) {
     DYNAMICCL_TRY(const std::string content, ReadWholeFile(path));
+    if (content.starts_with("\x1F\x8B"))
+      return WithHint(
+          MakeError(ErrorKind::kInvalidArgument, "{}: a trace compressed with gzip is not read", path),
+          "unpack it first: gunzip FILE; `dynamiccl trace archive` writes smaller files that are read");
     if (content.starts_with('{')) {
       if (content.substr(0, content.find('\n')).find(R"("magic":"dynamiccl-trace")") == std::string::npos)
         return WithHint(MakeError(ErrorKind::kCorrupt, "{}: JSON, but no trace of DynamICCL", path),

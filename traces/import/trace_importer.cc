@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "traces/format/record_views.h"
 #include "traces/format/trace_archive.h"
 #include "traces/format/trace_header.h"
 #include "traces/import/gzip_stream.h"
@@ -30,11 +31,24 @@ Error NotRecognised(const std::string& path, const std::string& head) {
           "name it with --from, one of: " + KnownFormats()};
 }
 
+// Counts the calls that took longer than a record can say. Their times are cut.
+uint64_t CountCutTimes(const Trace& trace) {
+  uint64_t cut = 0;
+  for (const TraceSection& section : trace.sections)
+    for (const TraceRecord& record : section.records)
+      cut += record.duration_source != 0 && record.duration_ns == SaturatedDuration(INT64_MAX) ? 1 : 0;
+  return cut;
+}
+
 Result<Imported> ImportWith(const TraceImporter& importer, const std::string& path,
                             const ImportOptions& options) {
   Result<Imported> imported = importer.Import(path, options);
   if (imported && imported->format.empty())
     imported->format = fmt::format("{}: {}", importer.name(), importer.sentence());
+  const uint64_t cut = imported && imported->trace ? CountCutTimes(*imported->trace) : 0;
+  if (cut > 0)
+    imported->notes.push_back(
+        fmt::format("{} call{} took 4.29 s or more: the trace has 4.29 s", cut, cut == 1 ? "" : "s"));
   return imported;
 }
 

@@ -63,11 +63,19 @@ TEST_F(TuneJournalTest, ATornLastLineIsRunAgain) {
   EXPECT_EQ(Open().found(), 1u);
 }
 
-TEST_F(TuneJournalTest, AnotherPlanOrDamageBeginsAnew) {
+TEST_F(TuneJournalTest, DamageBeginsAnew) {
   AddTwo();
-  EXPECT_EQ(Open("another plan").found(), 0u);
   std::filesystem::resize_file(path_, 20);
   EXPECT_EQ(Open().found(), 0u);
+}
+
+TEST_F(TuneJournalTest, OfAnotherTuneIsAnErrorAndStays) {
+  AddTwo();
+  const auto other = TuneJournal::Open(path_, "another plan");
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().message, path_ + " is of another unfinished tune: plan");
+  EXPECT_FALSE(other.error().hint.empty());
+  EXPECT_EQ(Open().found(), 2u);
 }
 
 }  // namespace

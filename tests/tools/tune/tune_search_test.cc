@@ -130,6 +130,24 @@ TEST(TuneSearch, GivesUpWhatFailsAndEndsWhereAllFails) {
   EXPECT_EQ(search.tried()[1].given_up, "the job failed");
 }
 
+// The second config varies so much that the final goes on after six turns, and then the first one fails.
+TEST(TuneSearch, WhatFailedIsNotTheBestHoweverFastItWas) {
+  TuneSearch search(ListOfConfigs({"ring/simple/1", "tree/simple"}), 1);
+  for (auto turn = search.NextTurn(); !turn.empty(); turn = search.NextTurn()) {
+    for (const size_t candidate : turn) {
+      const double times[] = {10, 8, search.turn() % 2 == 0 ? 7.3 : 8.9};
+      if (candidate == 1 && search.turn() == 9)
+        search.Fail(candidate, "the job failed");
+      else
+        search.Record(candidate, times[candidate]);
+    }
+  }
+  EXPECT_EQ(search.tried()[1].given_up, "the job failed");
+  EXPECT_GE(search.RatioOf(1).turns, 6u);
+  EXPECT_LT(search.RatioOf(1).interval.high, 1);
+  EXPECT_NE(search.Best(), 1u);
+}
+
 TEST(TuneCandidates, AreFewerWhereTimeIsShort) {
   CandidateList list = DdpList();
   KeepLikeliest(5, list);

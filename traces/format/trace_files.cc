@@ -70,13 +70,18 @@ bool SameFile(const std::string& a, const std::string& b) {
   return std::filesystem::equivalent(a, b, none);
 }
 
+// True if the bytes begin with the magic of gzip (RFC 1952, 2.3.1).
+bool IsGzip(const std::string& content) {
+  return content.size() > 1 && content[0] == '\x1F' && content[1] == '\x8B';
+}
+
 }  // namespace
 
 Result<Trace> ReadTraceFiles(const std::vector<std::string>& paths, TraceReading reading) {
   std::vector<Trace> traces;
   for (const std::string& path : paths) {
     DYNAMICCL_TRY(const std::string content, ReadWholeFile(path));
-    if (content.starts_with("\x1F\x8B"))
+    if (IsGzip(content))
       return WithHint(
           MakeError(ErrorKind::kInvalidArgument, "{}: a trace compressed with gzip is not read", path),
           "unpack it first: gunzip FILE; `dynamiccl trace archive` writes smaller files that are read");

@@ -18,11 +18,19 @@ setup() {
 
 @test "a result whose file cannot be written is printed all the same" {
   for option in --json --effects; do
-    run --separate-stderr "$DYNAMICCL_BIN" ab default ring/ll/1 -n 2 -q "$option" no/such/folder/file -- "${JOB[@]}"
+    mkdir folder
+    run --separate-stderr "$DYNAMICCL_BIN" ab default ring/ll/1 -n 2 -q "$option" folder/file -- bash -c 'rm -rf folder; exec "$@"' bash "${JOB[@]}"
     [ "$status" -ne 0 ]
-    [[ "$stderr" == *no/such/folder/file* ]]
+    [[ "$stderr" == *folder/file* ]]
     [[ "$output" == *"2 settings in turns of 3 steps"* ]]
   done
+}
+
+@test "a folder that is missing from the start is said before the job starts" {
+  run --separate-stderr "$DYNAMICCL_BIN" ab default ring/ll/1 -n 2 -q --json no/such/folder/file -- "${JOB[@]}"
+  [ "$status" -ne 0 ]
+  [[ "$stderr" == *no/such/folder/file* ]]
+  [[ "$output" != *"2 settings in turns of 3 steps"* ]]
 }
 
 @test "a file of rules is a setting, and the trace can be kept" {

@@ -51,7 +51,7 @@ class HostBackend final : public c10d::Backend {
   c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
   bool supportsSplitting() const override { return true; }
   bool supportsCoalescing() const override { return true; }
-  // For calls that are issued from now on.
+  // Sets the time-out of calls that are issued afterwards, and raises hostccl's own to it.
   void setTimeout(std::chrono::milliseconds timeout) override;
   // Sequence numbers start at 0 on every rank, so the ranks need not agree on a first number.
   void setSequenceNumberForGroup() override {}

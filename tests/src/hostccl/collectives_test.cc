@@ -264,7 +264,7 @@ TEST(ShapedTransfers, ArriveThoughTheSenderHasLeft) {
   ::unsetenv("HOSTCCL_TOPOLOGY");
 }
 
-// What was read from a peer that gave up meanwhile must not reach another node.
+// Data that were read from a peer that gave up meanwhile must not reach another node.
 TEST(NodeExchange, NothingIsValidOnceAMemberHasGivenUp) {
   const auto communicators = MakeCommunicators(2);
   NodeExchange& node = communicators[0]->node_exchange(0);

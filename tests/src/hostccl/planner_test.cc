@@ -239,7 +239,7 @@ TEST(Planner, AnErrorOfInitFailsTheCommunicator) {
   });
 }
 
-// As ncclCommAbort does on another thread.
+// ncclCommAbort on another thread calls Finalize while a call asks the plugin.
 TEST(Planner, FinalizeWaitsForAQuestionAndLaterOnesGoWithoutThePlugin) {
   InChildProcess([] {
     WithScript();

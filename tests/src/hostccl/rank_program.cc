@@ -182,7 +182,8 @@ int Sum(ncclComm_t comm, cudaStream_t stream, size_t count) {
   return CodeOf(result, "all-reduce");
 }
 
-// Returns after 0.1 s. The process is killed 0.2 s later.
+// Returns after 0.1 s. The process is killed 0.2 s later. On a machine that stands still in between, the
+// others see the death earlier: they then end with the same error, for another reason.
 void ComeLateAndDie() {
   constexpr std::chrono::milliseconds kLate{100};
   std::this_thread::sleep_for(kLate);

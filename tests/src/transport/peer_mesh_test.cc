@@ -98,7 +98,7 @@ TEST(PeerMesh, AThreadThatLeavesEndsWhatWaitsForIt) {
   });
 }
 
-// As ncclCommAbort does on another thread, while rank 0 waits for a peer that never comes.
+// ncclCommAbort on another thread shuts the mesh down while rank 0 waits for a peer that never comes.
 TEST(PeerMesh, AShutdownEndsAnExchangeOfThisRank) {
   for (const char* other : {"a", "b"}) {
     std::atomic<bool> ended{false};

@@ -291,7 +291,9 @@ ncclResult_t GroupStarted(const ReentryScope& scope, ncclResult_t result) noexce
 }
 
 GroupEnd::GroupEnd(bool simulated) noexcept
-    : thread_(IssuingThread::Current()), runtime_(scope_.outermost() ? RuntimeInstance::Get() : nullptr) {
+    : thread_(IssuingThread::Current()),
+      runtime_(scope_.outermost() ? RuntimeInstance::Get() : nullptr),
+      simulated_(simulated) {
   if (runtime_ != nullptr && outermost())
     NoThrow([&] {
       NumberCalls(thread_, simulated);
@@ -302,18 +304,11 @@ GroupEnd::GroupEnd(bool simulated) noexcept
 ncclResult_t GroupEnd::Finish(ncclResult_t result) noexcept {
   if (!scope_.outermost()) return result;
   if (outermost() && runtime_ != nullptr) {
-    NoThrow([&] {
-      RegisterPendingCommunicators(*runtime_, thread_.pending_communicators, result);
-      CloseGroup(*runtime_, thread_, IsAccepted(result));
-    });
+    // Calls count even if memory for the new communicators is short.
+    NoThrow([&] { RegisterPendingCommunicators(*runtime_, thread_.pending_communicators, result); });
+    NoThrow([&] { CloseGroup(*runtime_, thread_, IsAccepted(result) && !simulated_); });
   }
   if (thread_.depth > 0) --thread_.depth;
-  return result;
-}
-
-ncclResult_t GroupEnd::FinishSimulated(ncclResult_t result) noexcept {
-  if (outermost() && runtime_ != nullptr) NoThrow([&] { CloseGroup(*runtime_, thread_, false); });
-  if (scope_.outermost() && thread_.depth > 0) --thread_.depth;
   return result;
 }
 

@@ -69,10 +69,10 @@ ncclResult_t GroupStarted(const ReentryScope& scope, ncclResult_t result) noexce
 // the interposed function; never fails.
 class GroupEnd {
  public:
-  // `simulated`: for ncclGroupSimulateEnd, which closes the group and launches nothing.
+  // `simulated`: for ncclGroupSimulateEnd, which closes the group, makes the communicators that were asked
+  // for in it, and launches nothing.
   explicit GroupEnd(bool simulated = false) noexcept;
   ncclResult_t Finish(ncclResult_t result) noexcept;
-  ncclResult_t FinishSimulated(ncclResult_t result) noexcept;
 
  private:
   bool outermost() const { return scope_.outermost() && thread_.depth == 1; }
@@ -80,6 +80,7 @@ class GroupEnd {
   ReentryScope scope_;
   IssuingThread& thread_;
   ProcessRuntime* runtime_;  // null: only pass through
+  const bool simulated_;
 };
 
 }  // namespace dynamiccl

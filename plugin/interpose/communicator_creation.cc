@@ -316,12 +316,12 @@ ncclResult_t CommunicatorCreation::Finish(ncclResult_t result, ncclComm_t* handl
 void RegisterPendingCommunicators(ProcessRuntime& runtime,
                                   std::vector<PendingCommunicator>& pending_communicators,
                                   ncclResult_t result) {
-  for (const PendingCommunicator& each : pending_communicators) {
+  // The program may reuse the memory of a handle after the group, so none is kept, whatever happens here.
+  for (const PendingCommunicator& each : std::exchange(pending_communicators, {})) {
     if (result != ncclInProgress) runtime.communicators().StopExpecting(*each.communicator);
     if (result == ncclSuccess || result == ncclInProgress)
       Introduce(runtime, each.communicator, *each.handle);
   }
-  pending_communicators.clear();
 }
 
 // There is no unique id, so the process id and a count identify the communicator.

@@ -119,7 +119,7 @@ DYNAMICCL_EXPORT ncclResult_t ncclGroupEnd() {
 
 DYNAMICCL_EXPORT ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* simInfo) {
   GroupEnd group(/*simulated=*/true);
-  return group.FinishSimulated(DYNAMICCL_FORWARD(GroupSimulateEnd, simInfo));
+  return group.Finish(DYNAMICCL_FORWARD(GroupSimulateEnd, simInfo));
 }
 
 DYNAMICCL_EXPORT ncclResult_t ncclGetUniqueId(ncclUniqueId* uniqueId) {

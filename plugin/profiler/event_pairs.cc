@@ -3,6 +3,7 @@
 
 namespace dynamiccl {
 
+std::atomic<void*> EventPairs::alone_[kPlaces];
 char EventPairs::places_[kPlaces];
 
 bool EventPairs::IsOursAlone(const void* kept) {
@@ -12,7 +13,7 @@ bool EventPairs::IsOursAlone(const void* kept) {
 }
 
 // Without a handle of the chained plugin, NCCL keeps the address of an element of places_. That element is
-// used again for the 1024th such event after this one.
+// used again for the kPlaces-th such event after this one.
 void* EventPairs::Join(void* ours, void* theirs) {
   if (theirs == nullptr && ours == nullptr) return nullptr;
   if (theirs == nullptr) {

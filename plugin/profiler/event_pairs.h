@@ -30,8 +30,10 @@ class EventPairs {
 
  private:
   // If the chained plugin gives no handle, NCCL keeps the address of an element of places_. No other handle
-  // can have that address. There are 1024 elements, which are used in turn.
-  static constexpr size_t kPlaces = 1024;
+  // can have that address. The elements are used in turn. A program may issue calls far ahead of its device,
+  // so there are more elements than events of the 512 collectives that KernelTimes holds: one for each, and
+  // one for each of 64 channels. Memory is taken as elements are used.
+  static constexpr size_t kPlaces = 65536;
   // The most handles of DynamICCL that are remembered beside a handle of the chained plugin. Two groups of
   // calls on many communicators need fewer.
   static constexpr size_t kMax = 512;
@@ -43,7 +45,7 @@ class EventPairs {
   std::unordered_map<void*, void*> ours_;  // by the handle of the chained plugin
   std::deque<void*> order_;
   std::atomic<uint64_t> next_{0};
-  std::atomic<void*> alone_[kPlaces] = {};
+  static std::atomic<void*> alone_[kPlaces];
   static char places_[kPlaces];
 };
 

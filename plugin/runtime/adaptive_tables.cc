@@ -16,9 +16,7 @@ std::unique_ptr<SwitchLeadership> AdaptiveTables::NewLeadership() {
   const Sha256Digest first = policy_ ? policy_->sha256 : Sha256Digest{};
   return std::make_unique<SwitchLeadership>(
       std::make_unique<PolicyWatch>(settings_.policy_path, first),
-      [this](const ControlToken& token) { return switch_thread().CallsOf(token); },
-      [policies = std::make_shared<PolicyByDigest>(settings_.policy_path, policy_)](
-          const Sha256Digest& digest) { return policies->Read(digest); },
+      [this](const ControlToken& token) { return switch_thread().CallsOf(token); }, policy_,
       settings_.site_store_path, settings_.values_path, own_values_);
 }
 

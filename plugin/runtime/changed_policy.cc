@@ -15,22 +15,22 @@ bool SameFile(const struct stat& a, const struct stat& b) {
 PolicyWatch::PolicyWatch(std::string path, const Sha256Digest& known)
     : path_(std::move(path)), first_(known), known_(known) {}
 
-std::optional<Sha256Digest> PolicyWatch::Changed() {
+std::shared_ptr<const Policy> PolicyWatch::Changed() {
   struct stat now = {};
-  if (::stat(path_.c_str(), &now) != 0 || SameFile(now, seen_)) return std::nullopt;
+  if (::stat(path_.c_str(), &now) != 0 || SameFile(now, seen_)) return nullptr;
   seen_ = now;
   // At the first look, the file is nearly always the policy in use.
   const auto digest = ReadPolicyDigest(path_);
-  if (digest && *digest == known_) return std::nullopt;
-  const auto policy = ReadPolicyFile(path_);
+  if (digest && *digest == known_) return nullptr;
+  auto policy = ReadPolicyFile(path_);
   if (!policy) {
     Log(LogLevel::kWarn, "the changed policy is not used: {}", policy.error().message);
-    return std::nullopt;
+    return nullptr;
   }
-  if ((*policy)->sha256 == known_) return std::nullopt;
+  if ((*policy)->sha256 == known_) return nullptr;
   known_ = (*policy)->sha256;
   PassJobFailPoint(JobFailPoint::kPolicyChanged);
-  return known_;
+  return std::move(*policy);
 }
 
 std::shared_ptr<const Policy> PolicyByDigest::Read(const Sha256Digest& digest) {

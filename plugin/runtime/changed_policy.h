@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "src/policy/policy.h"
@@ -15,16 +14,16 @@ namespace dynamiccl {
 // Compares inode, size and time of change, because reading a watched file each time would cost milliseconds.
 bool SameFile(const struct stat& a, const struct stat& b);
 
-// Notices when the file at a path becomes another policy. Owned by the leader's SwitchLeadership; only its
-// thread uses it.
+// Notices when the file at a path becomes another policy. Owned by the leader's WatchedFiles; only its thread
+// uses it.
 class PolicyWatch {
  public:
   // `known`: digest of the policy in use.
   PolicyWatch(std::string path, const Sha256Digest& known);
 
-  // Returns the digest of a new policy, once. If the file is no valid policy, this is logged once and changes
+  // Returns a new policy once, else null. If the file is no valid policy, this is logged once and changes
   // nothing. Reads the file only if its inode, size or time has changed.
-  std::optional<Sha256Digest> Changed();
+  std::shared_ptr<const Policy> Changed();
   // Returns the digest of the policy that was in use at the start.
   const Sha256Digest& first() const { return first_; }
 

@@ -72,7 +72,7 @@ Result<Verdict> PledgeAndWait(const MeetingPoint& meeting, const PledgeMessage& 
 }
 
 Status PledgeAndLeave(const MeetingPoint& meeting, const PledgeMessage& pledge, int connect_ms) {
-  DYNAMICCL_TRY(const UniqueFd fd, Connect(meeting.address, meeting.port, connect_ms));
+  DYNAMICCL_TRY(const ControlSocket fd, Connect(meeting.address, meeting.port, connect_ms));
   return SendAll(fd.get(), EncodePledge(pledge, meeting.secret));
 }
 

@@ -44,6 +44,7 @@ ControlServer::ControlServer(ListeningSocket listening, int timeout_ms,
     : listening_(std::move(listening)),
       timeout_ns_(int64_t{timeout_ms} * 1'000'000),
       switching_(std::move(switching)) {
+  if (switching_) switching_->OnChangedFile([this] { thread_.Wake(); });
   thread_.Start([this] { Run(); });
 }
 
@@ -284,7 +285,7 @@ const Verdict* ControlServer::VerdictOf(const Peer& peer) const {
 
 void ControlServer::NoteInformed(const Peer& peer) {
   const auto meeting = meetings_.find(peer.communicator);
-  if (meeting == meetings_.end()) return;
+  if (meeting == meetings_.end() || !meeting->second.attestation.verdict()->agreed) return;
   meeting->second.informed.insert(peer.member);
   if (!meeting->second.over()) return;
   agreed_.Add(peer.communicator);

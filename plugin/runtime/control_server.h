@@ -32,6 +32,7 @@ class ControlServer {
   static Result<std::unique_ptr<ControlServer>> Start(const std::vector<std::string>& hosts, uint16_t port,
                                                       int timeout_ms,
                                                       std::unique_ptr<SwitchLeadership> switching = nullptr);
+  ~ControlServer() { thread_.Stop(); }
 
   // Any thread: lets ranks meet under `root`. Pledges that come before this are turned away, and their ranks
   // ask again.
@@ -54,7 +55,7 @@ class ControlServer {
   // One connection of a rank. The rank sends one pledge and gets the verdict, or it joins the switching of
   // tables.
   struct Peer {
-    UniqueFd fd;
+    ControlSocket fd;
     std::vector<std::byte> received;
     int64_t since_ns = 0;
     bool pledged = false;
@@ -75,14 +76,10 @@ class ControlServer {
     MeetingKind kind = MeetingKind::kCommunicator;
     bool ran_out = false;    // the meeting lasted its whole time
     std::set<int> answered;  // for a birth: members that pledged or declined, in time or later
-    std::set<int> informed;  // members to whom the verdict was sent
-    // True if the meeting is no longer needed. Such meetings are dropped, because each key of each
-    // communicator has one.
-    bool over() const {
-      const bool about_situation =
-          kind == MeetingKind::kSituation || kind == MeetingKind::kSituationWithLeader;
-      return about_situation && attestation.verdict()->agreed && informed.size() >= n_ranks;
-    }
+    std::set<int> informed;  // members to whom a yes was sent
+    // True if the meeting is no longer needed. Such meetings are dropped, because each communicator and each
+    // of its keys has one.
+    bool over() const { return informed.size() >= n_ranks; }
   };
 
   ControlServer(ListeningSocket listening, int timeout_ms, std::unique_ptr<SwitchLeadership> switching);
@@ -99,7 +96,8 @@ class ControlServer {
   Meeting& MeetingOf(const PledgeMessage& pledge);
   // Returns the verdict that this connection waits for; null if there is none yet.
   const Verdict* VerdictOf(const Peer& peer) const;
-  // Notes that the verdict was sent to `peer`, and drops a meeting that is over.
+  // Notes that the verdict was sent to `peer`, and drops a meeting that is over. A meeting that ended with a
+  // no stays, for its reason.
   void NoteInformed(const Peer& peer);
   // Returns the meeting about the communicator's birth if it lasted its whole time and a rank never came;
   // else null.
@@ -117,6 +115,7 @@ class ControlServer {
   const int64_t timeout_ns_;
   mutable std::mutex mutex_;  // guards secrets_
   std::map<ControlToken, ControlSecret> secrets_;
+  PollingThread thread_;  // switching_ wakes it, so it is destroyed after that
   // Only the server's thread uses the members below, up to late_situations_.
   std::vector<Peer> peers_;
   int64_t accept_from_ns_ = 0;  // no connection is accepted before this time; 0: any time
@@ -131,7 +130,6 @@ class ControlServer {
   std::mutex ending_mutex_;  // guards the next two
   std::condition_variable saved_;
   enum class SaveState { kNotRequested, kRequested, kDone } save_state_ = SaveState::kNotRequested;
-  PollingThread thread_;
 };
 
 }  // namespace dynamiccl

@@ -202,7 +202,7 @@ JobSettings ReadJobSettings() {
   settings.decision_log_path = TextSetting(Setting::kDecisionLog);
   settings.decisions_path = TextSetting(Setting::kDecisions);
   settings.metrics_path = TextSetting(Setting::kMetrics);
-  settings.tuner_plugin = NcclVariable("NCCL_TUNER_PLUGIN").value_or("");
+  settings.tuner_plugin = PluginOfUser("NCCL_TUNER_PLUGIN");
   settings.site_store_path = TextSetting(Setting::kSiteStore);
   settings.values_path = TextSetting(Setting::kValues);
   settings.attest_timeout_ms = ReadTimeout();
@@ -221,6 +221,16 @@ bool NamesThisObject(const std::string& plugin) {
   return plugin.empty() || is_static || plugin == "dynamiccl" ||
          plugin.ends_with("libnccl-tuner-dynamiccl.so") ||
          plugin.ends_with("libnccl-profiler-dynamiccl.so") || plugin.ends_with("libdynamiccl.so");
+}
+
+std::string KeptAs(const std::string& variable) {
+  return "_DYNAMICCL_" + variable;
+}
+
+std::string PluginOfUser(const std::string& variable) {
+  std::string named = NcclVariable(variable).value_or("");
+  const char* kept = ::secure_getenv(KeptAs(variable).c_str());
+  return kept != nullptr && NamesThisObject(named) ? kept : named;
 }
 
 bool OpensLibraryNamesOnly(int nccl_version) {

@@ -64,6 +64,12 @@ JobSettings ReadJobSettings();
 // object.
 bool NamesThisObject(const std::string& plugin);
 
+// Returns the plugin that the user named in `variable`, which is NCCL_TUNER_PLUGIN or NCCL_PROFILER_PLUGIN,
+// or empty if there is none. A process that started this one may have written this object's name there
+// (PluginOffers); the user's value is then in the variable `KeptAs(variable)`.
+std::string PluginOfUser(const std::string& variable);
+std::string KeptAs(const std::string& variable);
+
 // True only for NCCL 2.27.3. Its plugin variables need the file name of a library (lib*.so). It takes
 // anything else, even STATIC_PLUGIN and paths, for a suffix: for a tuner it looks for
 // libnccl-tuner-<value>.so.

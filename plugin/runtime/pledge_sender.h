@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "plugin/runtime/polling_thread.h"
-#include "src/base/unique_fd.h"
+#include "plugin/runtime/socket.h"
 #include "src/decision/control_messages.h"
 #include "src/decision/meeting_member.h"
 #include "src/decision/pending_verdict.h"
@@ -64,7 +64,7 @@ class PledgeSender {
     bool has_rank = false;   // the leader's process is a rank of the communicator
     int64_t refused_ns = 0;  // since when the leader's host refuses connections; 0: it does not
     MeetingMember member;
-    UniqueFd fd;  // invalid: the pledge must be sent (again)
+    ControlSocket fd;  // invalid: the pledge must be sent (again)
     std::vector<std::byte> received;
   };
 

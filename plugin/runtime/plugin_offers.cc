@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "plugin/border/nccl_variable.h"
 #include "plugin/border/real_nccl.h"
 #include "src/base/log.h"
 
@@ -12,11 +11,14 @@ namespace dynamiccl {
 namespace {
 
 // Writes the name by which NCCL opens this object into one of its plugin variables. The user's value stays if
-// it names this object in a form that NCCL can open.
+// it names this object in a form that NCCL can open. Else it is kept for processes that this one starts:
+// their ranks must chain the same plugin.
 void OfferAs(const char* variable, const std::string& by_user) {
   const int nccl = NcclVersion();
   const bool stays = !by_user.empty() && NamesThisObject(by_user) && !OpensLibraryNamesOnly(nccl);
-  if (!stays) ::setenv(variable, OwnPluginName(nccl).c_str(), 1);
+  if (stays) return;
+  ::setenv(KeptAs(variable).c_str(), by_user.c_str(), 1);
+  ::setenv(variable, OwnPluginName(nccl).c_str(), 1);
 }
 
 }  // namespace
@@ -29,7 +31,7 @@ void PluginOffers::Offer() {
 }
 
 void PluginOffers::OfferAsProfiler() {
-  const std::string plugin = NcclVariable("NCCL_PROFILER_PLUGIN").value_or("");
+  const std::string plugin = PluginOfUser("NCCL_PROFILER_PLUGIN");
   if (plugin == "none") {
     Log(LogLevel::kWarn, "nothing is timed: NCCL_PROFILER_PLUGIN=none was set");
     return;

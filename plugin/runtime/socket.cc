@@ -34,8 +34,8 @@ Result<Addresses> Resolve(const std::string& host, uint16_t port, int flags) {
   return Addresses(found, &::freeaddrinfo);
 }
 
-UniqueFd NewSocket(const addrinfo& address) {
-  return UniqueFd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+ControlSocket NewSocket(const addrinfo& address) {
+  return ControlSocket(UniqueFd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
 }
 
 // Messages are short and waited for, so they are sent at once. A peer that has died without closing the
@@ -52,7 +52,7 @@ void SetOptions(int fd) {
 }
 
 // Adds the numeric address and port that the socket was bound to.
-Result<ListeningSocket> DescribeListening(UniqueFd fd) {
+Result<ListeningSocket> DescribeListening(ControlSocket fd) {
   sockaddr_storage address{};
   socklen_t length = sizeof(address);
   char host[NI_MAXHOST];
@@ -108,7 +108,7 @@ Status SendBytesOf(int fd, std::span<const std::byte> bytes) {
 Result<ListeningSocket> Listen(const std::string& host, uint16_t port) {
   DYNAMICCL_TRY(const Addresses addresses, Resolve(host, port, AI_PASSIVE));
   for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
-    UniqueFd fd = NewSocket(*address);
+    ControlSocket fd = NewSocket(*address);
     const int on = 1;
     ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     if (fd.valid() && ::bind(fd.get(), address->ai_addr, address->ai_addrlen) == 0 &&
@@ -119,18 +119,18 @@ Result<ListeningSocket> Listen(const std::string& host, uint16_t port) {
   return MakeError(ErrorKind::kUnavailable, "cannot listen on {}:{}: {}", host, port, ErrnoText(errno));
 }
 
-Result<UniqueFd> Accept(int listening_fd) {
-  UniqueFd fd(::accept4(listening_fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+Result<ControlSocket> Accept(int listening_fd) {
+  ControlSocket fd(UniqueFd(::accept4(listening_fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
   if (!fd.valid()) return MakeError(ErrorKind::kUnavailable, "accept: {}", ErrnoText(errno));
   SetOptions(fd.get());
   return fd;
 }
 
-Result<UniqueFd> Connect(const std::string& host, uint16_t port, int timeout_ms) {
+Result<ControlSocket> Connect(const std::string& host, uint16_t port, int timeout_ms) {
   DYNAMICCL_TRY(const Addresses addresses, Resolve(host, port, 0));
   bool refused = true;
   for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
-    UniqueFd fd = NewSocket(*address);
+    ControlSocket fd = NewSocket(*address);
     const int error = fd.valid() ? FinishConnect(fd.get(), *address, timeout_ms) : errno;
     if (error == 0) {
       SetOptions(fd.get());

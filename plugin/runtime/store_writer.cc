@@ -15,6 +15,8 @@ namespace dynamiccl {
 namespace {
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(5);
+// Nanoseconds that a write waits for another process that holds the store.
+constexpr int64_t kLockNs = 200'000'000;
 
 int64_t SecondsSince1970() {
   return RealtimeNanoseconds() / 1'000'000'000;
@@ -22,8 +24,9 @@ int64_t SecondsSince1970() {
 
 }  // namespace
 
-void StoreWriter::Begin(const std::vector<std::shared_ptr<TableGuard>>& guards) {
-  if (path_.empty() || !Finish(0)) return;
+bool StoreWriter::Begin(const std::vector<std::shared_ptr<TableGuard>>& guards) {
+  if (path_.empty()) return true;
+  if (!Finish(0)) return false;
   const auto job = std::make_shared<Job>();
   job->now_s = SecondsSince1970();
   std::vector<Part> parts;
@@ -31,15 +34,16 @@ void StoreWriter::Begin(const std::vector<std::shared_ptr<TableGuard>>& guards) 
     parts.push_back({guard, guard->UnsavedResults(job->now_s)});
     job->learnt.Learn(parts.back().learnt);
   }
-  if (job->learnt.empty()) return;
+  if (job->learnt.empty()) return true;
   const SignalBlock no_signals;  // inherited by the thread
   std::thread([job, path = path_] {
     job->status = MakeError(ErrorKind::kUnavailable, "memory is short");
-    NoThrow([&] { job->status = AddToSiteStore(path, job->learnt, job->now_s, 0); });
+    NoThrow([&] { job->status = AddToSiteStore(path, job->learnt, job->now_s, kLockNs); });
     job->done.store(true, std::memory_order_release);
   }).detach();
   job_ = job;
   parts_ = std::move(parts);
+  return true;
 }
 
 bool StoreWriter::Finish(int64_t patience_ns) {
@@ -56,16 +60,6 @@ bool StoreWriter::Finish(int64_t patience_ns) {
     if (job->status) part.guard->MarkSaved(part.learnt);
   }
   return true;
-}
-
-void StoreWriter::Write(TableGuard& guard, int64_t patience_ns) {
-  if (path_.empty() || !Finish(patience_ns)) return;
-  const int64_t now_s = SecondsSince1970();
-  const SiteStore learnt = guard.UnsavedResults(now_s);
-  if (learnt.empty()) return;
-  const Status saved = AddToSiteStore(path_, learnt, now_s, patience_ns);
-  WarnOnce(saved);
-  if (saved) guard.MarkSaved(learnt);
 }
 
 void StoreWriter::WarnOnce(const Status& status) {

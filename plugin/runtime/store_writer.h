@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adds what the guards of this process have learnt to the site store (DYNAMICCL_SITE_STORE). The store may
 // lie on a file system that is slow, or that hangs for minutes, and calls of the job wait for verdicts of the
-// control server's thread. So while the job runs, a thread of its own does the writing.
+// control server's thread. So a thread of its own does the writing.
 #pragma once
 
 #include <atomic>
@@ -21,15 +21,12 @@ class StoreWriter {
   // Empty path: nothing is written.
   explicit StoreWriter(std::string path) : path_(std::move(path)) {}
 
-  // Begins to write the guards' unsaved results on another thread, unless such a write is under way. Does not
-  // wait; if another process holds the store, the write fails.
-  void Begin(const std::vector<std::shared_ptr<TableGuard>>& guards);
+  // Begins to write the guards' unsaved results on another thread. Returns false if such a write is under
+  // way. Does not wait. If another process holds the store for 0.2 s, the write fails.
+  bool Begin(const std::vector<std::shared_ptr<TableGuard>>& guards);
   // Waits at most `patience_ns` for the end of a write under way, and marks its results as saved. Returns
   // false if the write goes on.
   bool Finish(int64_t patience_ns);
-  // Writes one guard's unsaved results on this thread. Waits at most `patience_ns` for another process that
-  // holds the store, and as long for a write under way; if that goes on, writes nothing.
-  void Write(TableGuard& guard, int64_t patience_ns);
 
  private:
   // A write under way, shared with the thread that writes.

@@ -13,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-// Interval between two checks of the policy file: an operator's change is noticed within 0.2 s.
+// Interval between two looks at this process's own values.
 constexpr int64_t kLookNs = 200'000'000;
 // Periods of Tick, in milliseconds. kBusyTickMs, while an attempt is under way, is far below the second after
 // which the attempt is called off.
@@ -27,9 +27,10 @@ constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kValuesSpacingNs = 50'000'000;
 // The guards' results are saved once a minute, for jobs that end by being killed.
 constexpr int64_t kSaveEveryNs = 60 * kSecondNs;
-// At the end of a communicator or of the process, saving waits this long for another process that holds the
-// store. Before that it does not wait, because there will be another chance.
-constexpr int64_t kSaveAtEndNs = kSecondNs / 5;
+// At the end of the process, saving waits this long for a write under way, and then for its own.
+constexpr int64_t kSaveAtEndNs = kSecondNs;
+// While a store hangs, the results of at most this many communicators that have ended are kept for it.
+constexpr size_t kMaxEndedGuards = 64;
 
 // Names the table or the live values of a version in log lines.
 std::string NameOf(const TableContents& table) {
@@ -113,7 +114,8 @@ bool SwitchLeadership::RequestOffer(const ControlToken& token, TableOffer offer)
   bool requested =
       found != communicators_.end() && found->second.complete() && offer.plan.size() <= kMaxPlanBytes;
   if (requested) {
-    AskedVersion asked{{found->second.policy, std::move(offer.plan)}, offer.ended};
+    const Communicator& of = found->second;
+    AskedVersion asked{{of.digest, std::move(offer.plan)}, offer.ended, of.policy};
     if (offer.leaves_nccl_alone) asked.table = {};
     requested = found->second.Request(offer.reason, std::move(asked));
   }
@@ -169,30 +171,31 @@ void SwitchLeadership::SendTiming(const ControlToken& token, Communicator& commu
 }
 
 void SwitchLeadership::SaveResults() {
-  for (auto& [token, communicator] : communicators_) {
-    if (communicator.guard) store_.Write(*communicator.guard, kSaveAtEndNs);
-  }
+  if (store_.Finish(kSaveAtEndNs) && BeginSaving()) store_.Finish(kSaveAtEndNs);
 }
 
-void SwitchLeadership::BeginSaving() {
-  std::vector<std::shared_ptr<TableGuard>> guards;
+bool SwitchLeadership::BeginSaving() {
+  std::vector<std::shared_ptr<TableGuard>> guards = ended_guards_;
   for (const auto& [token, communicator] : communicators_) {
     if (communicator.guard) guards.push_back(communicator.guard);
   }
-  store_.Begin(guards);
+  if (!store_.Begin(guards)) return false;
+  ended_guards_.clear();
+  return true;
 }
 
 // This process leads only communicators of which it has a rank, because that rank's calls show which call is
 // next.
 bool SwitchLeadership::Join(int fd, const JoinMessage& join, const ControlSecret& secret) {
-  if (!watch_ || !own_calls_(join.communicator)) return false;
+  if (!own_calls_(join.communicator)) return false;
   // A rank may notice that its connection broke, and join again, before this process notices.
   const auto known = communicators_.find(join.communicator);
   if (known != communicators_.end()) ConnectionLost(known->second.ConnectionOf(join.member));
-  const auto [place, is_new] = communicators_.try_emplace(join.communicator, join.n_ranks, watch_->first());
+  const auto [place, is_new] =
+      communicators_.try_emplace(join.communicator, join.n_ranks, files_.first_policy(), first_);
   Communicator& communicator = place->second;
   if (is_new) {
-    communicator.wanted_values = watched_values_.values();
+    communicator.wanted_values = values_of_file_;
     communicator.wanted_values.insert(known_own_values_.begin(), known_own_values_.end());
   }
   communicator.secret = secret;
@@ -281,7 +284,11 @@ void SwitchLeadership::RemoveEnded() {
       ++each;
       continue;
     }
-    if (each->second.guard) store_.Write(*each->second.guard, kSaveAtEndNs);
+    // A job may be killed before its exit handlers run.
+    if (each->second.guard && ended_guards_.size() < kMaxEndedGuards) {
+      ended_guards_.push_back(each->second.guard);
+      next_save_ns_ = 0;
+    }
     each = communicators_.erase(each);
     const std::lock_guard lock(mutex_);
     std::erase_if(guards_, [&](const auto& guard) { return guard->communicator() == token; });
@@ -289,11 +296,8 @@ void SwitchLeadership::RemoveEnded() {
 }
 
 void SwitchLeadership::Tick(int64_t now_ns) {
-  if (!watch_ || communicators_.empty()) return;
-  if (now_ns >= next_look_ns_) {
-    next_look_ns_ = now_ns + kLookNs;
-    LookForChanges();
-  }
+  if (communicators_.empty() && ended_guards_.empty()) return;
+  TakeChanges(now_ns);
   AttachGuards();
   // Tick is called after every message; with hundreds of communicators, visiting all of them each time would
   // take too long.
@@ -311,15 +315,21 @@ void SwitchLeadership::Tick(int64_t now_ns) {
   store_.Finish(0);
   if (now_ns >= next_save_ns_) {
     next_save_ns_ = now_ns + kSaveEveryNs;
-    BeginSaving();
+    if (!BeginSaving() && !ended_guards_.empty()) next_save_ns_ = now_ns + kSecondNs;
   }
   next_tick_ns_ = now_ns + int64_t{NextTickMs()} * 1'000'000;
 }
 
-void SwitchLeadership::LookForChanges() {
-  if (const auto changed = watch_->Changed()) latest_ = changed;
-  for (const auto& [name, value] : watched_values_.Changes()) WantOnAll({name, value});
-  if (!own_values_) return;
+void SwitchLeadership::TakeChanges(int64_t now_ns) {
+  ChangedFiles changed = files_.Take();
+  if (changed.policy || !changed.values.empty()) next_tick_ns_ = 0;
+  if (changed.policy) latest_ = std::move(changed.policy);
+  for (const auto& [name, value] : changed.values) {
+    values_of_file_[name] = value;
+    WantOnAll({name, value});
+  }
+  if (!own_values_ || now_ns < next_look_ns_) return;
+  next_look_ns_ = now_ns + kLookNs;
   for (const auto& [name, value] : own_values_()) {
     const auto [known, is_new] = known_own_values_.try_emplace(name, value);
     if (!is_new && std::exchange(known->second, value) == value) continue;
@@ -340,16 +350,16 @@ void SwitchLeadership::AskForValues(Communicator& communicator, int64_t now_ns) 
   communicator.values_from_ns = now_ns + kValuesSpacingNs;
   // A request at rest is refused only if ranks have decided differently. Then no later request can succeed,
   // so the wanted values are dropped.
-  if (!communicator.Request(SwitchReason::kOperator, {{{}, {}, communicator.wanted_values}, {}}))
+  if (!communicator.Request(SwitchReason::kOperator, {{{}, {}, communicator.wanted_values}, {}, {}}))
     communicator.wanted_values = communicator.values;
 }
 
 // Asks the ranks to use the changed policy file. If a rank does not have the same file yet, they are asked
 // again later.
 void SwitchLeadership::AskForChangedFile(Communicator& communicator, int64_t now_ns) {
-  if (!latest_ || communicator.watched == *latest_ || now_ns < communicator.offer_again_ns) return;
+  if (!latest_ || communicator.watched == latest_->sha256 || now_ns < communicator.offer_again_ns) return;
   Communicator* const asking = &communicator;
-  const auto ended = [asking, file = *latest_](const SwitchOutcome& outcome) {
+  const auto ended = [asking, file = latest_->sha256](const SwitchOutcome& outcome) {
     const bool lost = outcome.end == SwitchOutcome::End::kRankLost;
     if (lost && asking->watched == file) asking->watched = {};
     if (outcome.end != SwitchOutcome::End::kRankCannot) return;
@@ -361,11 +371,12 @@ void SwitchLeadership::AskForChangedFile(Communicator& communicator, int64_t now
     if (asking->watched == file) asking->watched = {};
     asking->offer_again_ns = MonotonicNanoseconds() + kOfferAgainNs;
   };
-  if (communicator.Request(SwitchReason::kOperator, {{*latest_, {}}, ended})) communicator.watched = *latest_;
+  if (communicator.Request(SwitchReason::kOperator, {{latest_->sha256, {}}, ended, latest_}))
+    communicator.watched = latest_->sha256;
 }
 
 int SwitchLeadership::NextTickMs() const {
-  if (!watch_ || communicators_.empty()) return -1;
+  if (communicators_.empty()) return ended_guards_.empty() ? -1 : kQuietTickMs;
   const bool busy = std::any_of(communicators_.begin(), communicators_.end(),
                                 [](const auto& each) { return each.second.busy(); });
   return busy ? kBusyTickMs : kQuietTickMs;
@@ -393,15 +404,16 @@ void SwitchLeadership::FinishAttempt(Communicator& communicator) {
   if (!outcome) return;
   if (outcome->end == SwitchOutcome::End::kCommitted) {
     PassJobFailPoint(JobFailPoint::kLeaderCommitted);
-    const TableContents& table = communicator.asked[outcome->version].table;
+    const AskedVersion& asked = communicator.asked[outcome->version];
+    const TableContents& table = asked.table;
     if (table.values) {
       communicator.values = *table.values;
     } else if (table.leaves_nccl_alone()) {
       communicator.guard.reset();
-    } else if (communicator.policy != table.policy) {
-      communicator.policy = table.policy;
-      if (communicator.guard && policy_of_)
-        communicator.guard->Restart(policy_of_(table.policy), outcome->version);
+    } else if (communicator.digest != table.policy) {
+      communicator.digest = table.policy;
+      communicator.policy = asked.policy;
+      if (communicator.guard) communicator.guard->Restart(asked.policy, outcome->version);
     }
     Log(LogLevel::kInfo, "all ranks use {} v{} from an agreed call on", NameOf(table), outcome->version);
   }

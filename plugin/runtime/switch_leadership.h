@@ -13,11 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "plugin/runtime/changed_policy.h"
 #include "plugin/runtime/store_writer.h"
 #include "plugin/runtime/table_guard.h"
 #include "plugin/runtime/table_offer.h"
-#include "plugin/runtime/watched_values.h"
+#include "plugin/runtime/watched_files.h"
 #include "src/decision/control_messages.h"
 #include "src/decision/digest_comparison.h"
 #include "src/decision/switching/switch_leader.h"
@@ -28,29 +27,30 @@ namespace dynamiccl {
 // damaged or forbidden message ends its connection; the rank then connects again.
 class SwitchLeadership {
  public:
-  // Returns a policy by its digest, for guards.
-  using PolicyOf = std::function<std::shared_ptr<const Policy>(const Sha256Digest&)>;
   // Returns the number of calls that have begun on this process's rank of a communicator; nothing without
   // such a rank.
   using OwnCalls = std::function<std::optional<uint64_t>(const ControlToken&)>;
 
-  SwitchLeadership(std::unique_ptr<PolicyWatch> watch, OwnCalls own_calls, PolicyOf policy_of = {},
-                   std::string site_store_path = {}, std::string values_path = {},
-                   std::function<AgreedValues()> own_values = {})
-      : watch_(std::move(watch)),
+  // `first`: the policy in use at the start, for guards; null without one.
+  SwitchLeadership(std::unique_ptr<PolicyWatch> watch, OwnCalls own_calls,
+                   std::shared_ptr<const Policy> first = {}, std::string site_store_path = {},
+                   std::string values_path = {}, std::function<AgreedValues()> own_values = {})
+      : files_(std::move(watch), std::move(values_path)),
         own_calls_(std::move(own_calls)),
-        policy_of_(std::move(policy_of)),
+        first_(std::move(first)),
         store_(std::move(site_store_path)),
-        watched_values_(std::move(values_path)),
         own_values_(std::move(own_values)) {}
 
+  // Calls `changed` on another thread when a watched file has changed and Tick is to be called. Call it
+  // before all other functions.
+  void OnChangedFile(std::function<void()> changed) { files_.OnChange(std::move(changed)); }
   // Any thread. The next Tick asks the ranks to use the table. Until then a newer offer replaces it, unless
   // that one is less urgent.
   void Offer(const ControlToken& communicator, TableOffer offer);
   // Any thread. Lets the guard watch its communicator and propose tables, once all ranks have joined.
   void Guard(std::shared_ptr<TableGuard> guard);
-  // Adds the guards' results to the site store, at the end of the process. Waits at most a fifth of a second
-  // for each; a failure to save is logged once.
+  // Adds the guards' results to the site store, at the end of the process. Waits at most two seconds; a
+  // failure to save is logged once.
   void SaveResults();
 
   // A rank joins on this connection. Returns false if the connection is to be closed.
@@ -59,7 +59,8 @@ class SwitchLeadership {
   bool HandleMessage(int fd, std::span<const std::byte> message);
   // The connection ended.
   void ConnectionLost(int fd);
-  // Checks the policy file, runs the guards, and advances the state machines of the communicators' leaders.
+  // Takes what changed in files, runs the guards, and advances the state machines of the communicators'
+  // leaders.
   void Tick(int64_t now_ns);
   // Milliseconds until Tick is due; -1: never.
   int NextTickMs() const;
@@ -69,11 +70,16 @@ class SwitchLeadership {
   struct AskedVersion {
     TableContents table;
     std::function<void(const SwitchOutcome&)> ended;  // may be empty
+    std::shared_ptr<const Policy> policy;             // that of the table, for the guard; may be null
   };
   // One communicator and those of its ranks that have joined.
   struct Communicator {
-    Communicator(int ranks, const Sha256Digest& first_policy)
-        : leader(ranks), n_ranks(static_cast<size_t>(ranks)), policy(first_policy), decided(ranks) {}
+    Communicator(int ranks, const Sha256Digest& first_digest, std::shared_ptr<const Policy> first_policy)
+        : leader(ranks),
+          n_ranks(static_cast<size_t>(ranks)),
+          digest(first_digest),
+          policy(std::move(first_policy)),
+          decided(ranks) {}
     SwitchLeader leader;
     ControlSecret secret{};
     std::vector<int> fds;      // in the order of joining, which is the numbering in SwitchLeader
@@ -85,7 +91,9 @@ class SwitchLeadership {
     std::map<uint32_t, AskedVersion> asked;
     std::shared_ptr<TableGuard> guard;   // null: nobody watches the cost of the table
     std::optional<uint64_t> sent_until;  // the last order sent to the ranks that report times
-    Sha256Digest policy{};               // policy of the last committed version that has one
+    // The policy of the last committed version that has one: its digest, and the policy itself if known.
+    Sha256Digest digest;
+    std::shared_ptr<const Policy> policy;
     Sha256Digest watched{};  // digest of the changed file that was requested; zeros: request it (again)
     DigestComparison decided;
     bool diverged = false;       // NCCL's choice for the rest of the job
@@ -127,8 +135,8 @@ class SwitchLeadership {
   void CheckForDivergence(Communicator& communicator, int64_t now_ns);
   bool RequestOffer(const ControlToken& token, TableOffer offer);
   bool HandleProposal(const ControlToken& token, std::span<const std::byte> message);
-  // Reads the watched files, if they have changed, and this process's own values.
-  void LookForChanges();
+  // Takes what changed in the watched files, and this process's own values.
+  void TakeChanges(int64_t now_ns);
   void WantOnAll(const ProposedValue& proposed);
   // Requests a version with the values that are wanted, once nothing else is under way.
   void AskForValues(Communicator& communicator, int64_t now_ns);
@@ -136,24 +144,26 @@ class SwitchLeadership {
   void RunGuard(const ControlToken& token, Communicator& communicator, int64_t now_ns);
   // Sends changed orders for timing to the ranks.
   void SendTiming(const ControlToken& token, Communicator& communicator);
-  // Begins to add the results of all guards to the site store.
-  void BeginSaving();
+  // Begins to add the results of all guards to the site store. Returns false if a write is under way.
+  bool BeginSaving();
   void AskForChangedFile(Communicator& communicator, int64_t now_ns);
   void Send(const Communicator& communicator, const ControlToken& token, const SwitchSends& sends);
   // Applies the result of an attempt that has ended: to the guard, to the requester, and to the log.
   void FinishAttempt(Communicator& communicator);
   uint64_t CallsOf(const ControlToken& token) const { return own_calls_(token).value_or(0); }
 
-  const std::unique_ptr<PolicyWatch> watch_;
+  WatchedFiles files_;
   const OwnCalls own_calls_;
-  const PolicyOf policy_of_;
+  const std::shared_ptr<const Policy> first_;
   StoreWriter store_;
-  WatchedValues watched_values_;
+  AgreedValues values_of_file_;  // as the file states them; a removed value keeps its last number
   const std::function<AgreedValues()> own_values_;  // may be empty
   AgreedValues known_own_values_;                   // when it was last asked
   std::map<ControlToken, Communicator> communicators_;
   std::map<int, ControlToken> by_fd_;
-  std::optional<Sha256Digest> latest_;  // digest of the present policy file, once it has changed
+  // Guards of communicators that have ended, until a write of their results has begun.
+  std::vector<std::shared_ptr<TableGuard>> ended_guards_;
+  std::shared_ptr<const Policy> latest_;  // the present policy file, once it has changed
   int64_t next_look_ns_ = 0;
   int64_t next_tick_ns_ = 0;  // when the state machines are advanced next
   int64_t next_save_ns_ = 0;

@@ -7,7 +7,6 @@
 #include <cerrno>
 
 #include "plugin/border/no_throw.h"
-#include "plugin/runtime/socket.h"
 #include "src/base/clock.h"
 #include "src/base/job_fail_point.h"
 #include "src/base/log.h"

@@ -16,9 +16,9 @@
 
 #include "plugin/runtime/changed_policy.h"
 #include "plugin/runtime/polling_thread.h"
+#include "plugin/runtime/socket.h"
 #include "plugin/runtime/switchable_tables.h"
 #include "plugin/times/times_report.h"
-#include "src/base/unique_fd.h"
 #include "src/decision/control_messages.h"
 #include "src/decision/switching/switch_member.h"
 
@@ -79,7 +79,7 @@ class SwitchThread {
     // proposals.
     AgreedValues proposed{};
     AgreedValues unsent{};
-    UniqueFd fd;  // invalid: not connected
+    ControlSocket fd;  // invalid: not connected
     std::vector<std::byte> received;
   };
 

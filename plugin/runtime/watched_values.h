@@ -11,7 +11,7 @@
 
 namespace dynamiccl {
 
-// Owned by the leader's SwitchLeadership; only its thread uses it.
+// Owned by the leader's WatchedFiles; only its thread uses it.
 class WatchedValues {
  public:
   // Empty path: nothing is watched.

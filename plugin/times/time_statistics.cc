@@ -4,14 +4,37 @@
 #include <algorithm>
 
 namespace dynamiccl {
+namespace {
+
+void AddTo(TimesOfKey& sum, const TimesOfKey& times) {
+  sum.least_ns = sum.count == 0 ? times.least_ns : std::min(sum.least_ns, times.least_ns);
+  sum.most_ns = std::max(sum.most_ns, times.most_ns);
+  sum.total_ns += times.total_ns;
+  sum.count += times.count;
+}
+
+}  // namespace
 
 void TimeStatistics::Add(const TimedKey& key, int64_t nanoseconds) {
   const std::lock_guard lock(mutex_);
-  TimesOfKey& times = times_[key];
-  times.least_ns = times.count == 0 ? nanoseconds : std::min(times.least_ns, nanoseconds);
-  times.most_ns = std::max(times.most_ns, nanoseconds);
-  times.total_ns += nanoseconds;
-  ++times.count;
+  AddTo(times_[key], {1, nanoseconds, nanoseconds, nanoseconds});
+  if (key.communicator == 0) return;
+  last_added_[key.communicator] = ++added_;
+  if (last_added_.size() > kCommunicators) MergeOldest();
+}
+
+void TimeStatistics::MergeOldest() {
+  const auto oldest = std::min_element(last_added_.begin(), last_added_.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const uint64_t communicator = oldest->first;
+  last_added_.erase(oldest);
+  const auto belongs = [&](const auto& each) { return each.first.communicator == communicator; };
+  for (auto each = std::find_if(times_.begin(), times_.end(), belongs);
+       each != times_.end() && belongs(*each); each = times_.erase(each)) {
+    TimedKey key = each->first;
+    key.communicator = 0;
+    AddTo(times_[key], each->second);
+  }
 }
 
 std::optional<TimesOfKey> TimeStatistics::Find(const TimedKey& key) const {

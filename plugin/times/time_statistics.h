@@ -18,7 +18,9 @@ namespace dynamiccl {
 
 // The key by which times are collected.
 struct TimedKey {
-  uint64_t communicator = 0;  // CommunicatorInfo::id, or NCCL's commId if calls are not seen
+  // CommunicatorInfo::id, or NCCL's commId if calls are not seen. 0: communicators whose times are kept only
+  // as sums (TimeStatistics).
+  uint64_t communicator = 0;
   Collective collective = Collective::kAllReduce;
   SizeClass size_class;
   CollectiveConfig config;  // the configuration that ran, with its channels
@@ -41,17 +43,27 @@ struct TimesOfKey {
 };
 
 // Owned by CollectiveTimes. Any thread. The functions take a lock and may allocate, so the program's threads
-// do not call them while they issue calls.
+// do not call them while they issue calls. A job of weeks may make and destroy any number of communicators.
+// So the times of those that were timed last are kept apart, and older ones are added up under the
+// communicator 0.
 class TimeStatistics {
  public:
+  // The most communicators whose times are kept apart.
+  static constexpr size_t kCommunicators = 256;
+
   void Add(const TimedKey& key, int64_t nanoseconds);
   // Returns nothing if no collective of the key was timed.
   std::optional<TimesOfKey> Find(const TimedKey& key) const;
   std::map<TimedKey, TimesOfKey> All() const;
 
  private:
+  // Adds the times of the communicator that was timed longest ago to those of communicator 0.
+  void MergeOldest();
+
   mutable std::mutex mutex_;
   std::map<TimedKey, TimesOfKey> times_;
+  std::map<uint64_t, uint64_t> last_added_;  // by communicator: the number of its last time
+  uint64_t added_ = 0;                       // number of times so far
 };
 
 }  // namespace dynamiccl

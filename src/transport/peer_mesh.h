@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "src/base/fork_guard.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
 #include "src/transport/endpoint.h"
-#include "src/transport/fork_guard.h"
 #include "src/transport/socket.h"
 #include "src/transport/thread_mailbox.h"
 

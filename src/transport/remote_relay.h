@@ -15,10 +15,10 @@
 #include <thread>
 #include <vector>
 
+#include "src/base/fork_guard.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
 #include "src/transport/doorbell.h"
-#include "src/transport/fork_guard.h"
 #include "src/transport/relay_inbox.h"
 #include "src/transport/relay_outbox.h"
 #include "src/transport/segment.h"

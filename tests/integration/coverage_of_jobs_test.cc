@@ -72,6 +72,16 @@ TEST_F(CoverageOfJobs, WhatTheUserPinnedIsTheUsers) {
   EXPECT_EQ(Of(CoverageIn(job), Coverage::kPinned), kCollectivesARound);
 }
 
+// NCCL makes the communicators of a group whose end is simulated.
+TEST_F(CoverageOfJobs, CommunicatorOfASimulatedGroupIsKnownFromItsFirstCall) {
+  const JobResult job = Run({.n_ranks = 2,
+                             .rounds = "1",
+                             .extras = {"simulated"},
+                             .environment = {{"DYNAMICCL_TRACE", "%d/t.%r.ctrace"}}});
+  ASSERT_TRUE(job.ok()) << job.AllOutput();
+  EXPECT_EQ(Of(CoverageIn(job), Coverage::kTunable), kCollectivesARound);
+}
+
 TEST_F(CoverageOfJobs, OneRankHasNothingToChoose) {
   const JobResult job =
       Run({.n_ranks = 1, .rounds = "1", .environment = {{"DYNAMICCL_TRACE", "%d/t.%r.ctrace"}}});

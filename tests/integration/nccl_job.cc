@@ -2,7 +2,8 @@
 // One rank of a small NCCL job, a plain program without any knowledge of DynamICCL: collectives of several
 // sizes, in and out of groups, with checked results. RANK and WORLD_SIZE come from the environment.
 //   nccl_job <file for the unique id> [rounds] [split] [many] [fork] [threads] [all] [peers] [stalls]
-//            [grouped] [nonblocking] [ends] [shrink] [ctas] [oldctas] [splitdefault] [sums] [several]
+//            [grouped] [simulated] [nonblocking] [ends] [shrink] [ctas] [oldctas] [splitdefault] [sums]
+//            [several]
 // values: $JOB_STEPS steps of small calls, each of which begins by reading the live value "bucket" and
 // writing it to the file values.<rank>; a random rank proposes another one now and then. Rank $JOB_DIES dies
 // in step $JOB_DIES_IN. several: three communicators of all ranks made in one group, by rank $JOB_APART one
@@ -10,6 +11,7 @@
 // the program asks". ctas: the communicator's ncclConfig_t has $JOB_MIN_CTAS, $JOB_MAX_CTAS and
 // $JOB_NVLS_CTAS, where they are set. oldctas: the same, but the configuration says that it is as short as
 // NCCL 2.14's, before both. splitdefault: split, with a configuration that sets nothing in place of none.
+// grouped: the communicator is made in a group. simulated: the same, and ncclGroupSimulateEnd ends the group.
 // shrink: rank $JOB_DIES dies after its rounds; the others go on without it.
 // ends: the process ends as $JOB_ENDS says, with its communicator alive.
 // sums: large sums of numbers that round, the bits of the last ones printed: they tell in which order the
@@ -343,7 +345,8 @@ void BeLate() {
 }
 
 void Initialise(Rank& world, const ncclUniqueId& id, const std::set<std::string>& extras) {
-  const bool grouped = extras.contains("grouped");
+  const bool simulated = extras.contains("simulated");
+  const bool grouped = simulated || extras.contains("grouped");
   const bool old = extras.contains("oldctas");
   ncclConfig_t config = ConfigWithCtas(old);
   BeLate();
@@ -353,7 +356,8 @@ void Initialise(Rank& world, const ncclUniqueId& id, const std::set<std::string>
   } else {
     CHECK_NCCL(ncclCommInitRank(&world.comm, world.n_ranks, id, world.rank));
   }
-  if (grouped) CHECK_NCCL(ncclGroupEnd());
+  if (simulated) CHECK_NCCL(ncclGroupSimulateEnd(nullptr));
+  if (grouped && !simulated) CHECK_NCCL(ncclGroupEnd());
 }
 
 void AllReduceOnAll(const std::vector<Rank>& worlds) {

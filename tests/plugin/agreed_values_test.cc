@@ -164,8 +164,8 @@ class AgreedValuesOfRanks : public ::testing::Test {
   void Begin() {
     auto leadership = std::make_unique<SwitchLeadership>(
         std::make_unique<PolicyWatch>("", Sha256Digest{}),
-        [this](const ControlToken&) { return calls_are_known_ ? ranks_[0]->calls() : std::nullopt; },
-        SwitchLeadership::PolicyOf{}, "", ValuesFile());
+        [this](const ControlToken&) { return calls_are_known_ ? ranks_[0]->calls() : std::nullopt; }, nullptr,
+        "", ValuesFile());
     server_ = std::move(*ControlServer::Start({"127.0.0.1"}, 0, 1000, std::move(leadership)));
     server_->RegisterRoot(kToken, kSecret);
     const MeetingPoint meeting{server_->address(), server_->port(), kToken, kSecret};

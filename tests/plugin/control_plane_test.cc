@@ -264,7 +264,7 @@ class LeaderByHand {
   LeaderByHand() : listening_(std::move(*Listen("127.0.0.1", 0))) {}
   MeetingPoint Meeting() const { return {listening_.address, listening_.port, kRoot, kSecret}; }
   // The next connection, once its whole pledge has arrived.
-  UniqueFd TakePledge() const {
+  ControlSocket TakePledge() const {
     pollfd waiting{listening_.fd.get(), POLLIN, 0};
     int ready = -1;
     while (ready < 0) ready = ::poll(&waiting, 1, kLongMs);
@@ -272,7 +272,7 @@ class LeaderByHand {
       ADD_FAILURE() << "nobody connected";
       return {};
     }
-    UniqueFd fd = std::move(*Accept(listening_.fd.get()));
+    ControlSocket fd = std::move(*Accept(listening_.fd.get()));
     std::vector<std::byte> received(kMaxMessageBytes);
     size_t n = 0;
     while (n < kMessageHeaderBytes || n < *MessageBytes(std::span(received).first(n))) {
@@ -301,7 +301,7 @@ class LeaderByHand {
 
  private:
   ListeningSocket listening_;
-  std::vector<UniqueFd> fill_;
+  std::vector<ControlSocket> fill_;
 };
 
 // In which a pledge must have been sent, on a busy machine too.
@@ -321,7 +321,7 @@ TEST_F(ControlPlane, RankThatHasPledgedAsksUntilItHasTheVerdictThatTheOthersGot)
   for (int broken = 0; broken < 3; ++broken) leader.TakePledge();
   WaitPast(kReachMs);
   EXPECT_FALSE(verdict->ready());
-  const UniqueFd fd = leader.TakePledge();
+  const ControlSocket fd = leader.TakePledge();
   ASSERT_TRUE(SendAll(fd.get(), EncodeVerdict(pledge.communicator, {.agreed = true}, kSecret)));
   EXPECT_TRUE(verdict->Wait().agreed);
 }
@@ -437,7 +437,7 @@ TEST_F(ControlPlane, RankThatHasPledgedAboutABirthIsFreedWhenItsLeaderCannotBeRe
   const auto verdict = sender.Send(leader.Meeting(), AboutBirth(1, 2), kLongMs, nullptr);
   const auto other = sender.Send(leader.Meeting(), AboutSituation(1, 2, 0), kLongMs, nullptr);
   {
-    const UniqueFd first = leader.TakePledge(), second = leader.TakePledge();
+    const ControlSocket first = leader.TakePledge(), second = leader.TakePledge();
     // Apart is only who has no connection, however long the verdict takes.
     WaitPast(2 * kReachMs);
     EXPECT_FALSE(verdict->ready());
@@ -484,13 +484,6 @@ TEST_F(ControlPlane, SenderThatEndsLeavesNobodyWaiting) {
     verdict = sender.Send(Meeting(), AboutSituation(0, 2, 0), kLongMs, nullptr);
   }
   EXPECT_TRUE(verdict->Wait().timed_out);
-}
-
-TEST(HostPort, IsReadWithNamesAndAddressesOfBothKinds) {
-  EXPECT_EQ(ParseHostPort("node1:29400").value(), std::pair(std::string("node1"), uint16_t{29400}));
-  EXPECT_EQ(ParseHostPort("[fe80::1]:80").value(), std::pair(std::string("fe80::1"), uint16_t{80}));
-  for (const char* wrong : {"", "node1", "node1:", "node1:0", "node1:x"})
-    EXPECT_FALSE(ParseHostPort(wrong)) << wrong;
 }
 
 }  // namespace

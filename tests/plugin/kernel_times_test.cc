@@ -53,6 +53,44 @@ TEST_F(KernelTimesTest, LastsFromTheFirstStartToTheLastStopOfItsChannels) {
   EXPECT_EQ(statistics_.Find(kKey)->least_ns, 1500);
 }
 
+// With DYNAMICCL_TIMES=all and 64 channels, where the host issues calls far ahead of the device.
+TEST(EventPairs, ManyCallsMayBeIssuedBeforeTheFirstOfThemRuns) {
+  constexpr uintptr_t kCalls = 500, kChannels = 64;
+  const auto pairs = std::make_unique<EventPairs>();
+  std::vector<void*> kept;
+  for (uintptr_t call = 1; call <= kCalls; ++call)
+    kept.push_back(pairs->Join(reinterpret_cast<void*>(call), nullptr));
+  for (uintptr_t call = 1; call <= kCalls; ++call) {
+    ASSERT_EQ(pairs->OursOf(kept[call - 1]), reinterpret_cast<void*>(call))
+        << "it is taken for another event";
+    for (uintptr_t channel = 1; channel <= kChannels; ++channel)
+      (void)pairs->Join(reinterpret_cast<void*>(kCalls * channel + call), nullptr);
+  }
+}
+
+// A job of weeks makes and destroys communicators; its metrics name each communicator.
+TEST(TimeStatistics, KeepsTheCommunicatorsThatAreInUseAndTheSumsOfTheOthers) {
+  TimeStatistics statistics;
+  constexpr uint64_t kMade = 5000;
+  constexpr uint64_t kLasting = 1;
+  TimedKey key = kKey;
+  for (uint64_t made = 2; made <= kMade; ++made) {
+    for (const uint64_t communicator : {kLasting, made}) {
+      key.communicator = communicator;
+      statistics.Add(key, static_cast<int64_t>(made));
+    }
+  }
+  EXPECT_LE(statistics.All().size(), TimeStatistics::kCommunicators + 1);
+  EXPECT_EQ(statistics.Find(kKey)->count, kMade - 1) << "the oldest communicator is in use";
+  key.communicator = kMade;
+  EXPECT_EQ(statistics.Find(key)->total_ns, static_cast<int64_t>(kMade));
+  uint64_t count = 0;
+  for (const auto& [each, times] : statistics.All()) count += times.count;
+  EXPECT_EQ(count, 2 * (kMade - 1)) << "a counter never falls";
+  key.communicator = 0;
+  EXPECT_EQ(statistics.Find(key)->least_ns, 2);
+}
+
 TEST_F(KernelTimesTest, TheGuardIsToldHowLongACallTookAndWhenItBegan) {
   const auto report = std::make_shared<TimesReport>([] {});
   report->SetOrders(true, 0);

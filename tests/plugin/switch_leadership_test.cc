@@ -10,9 +10,11 @@
 #include <array>
 #include <atomic>
 #include <filesystem>
+#include <thread>
 
 #include "plugin/runtime/socket.h"
 #include "src/base/clock.h"
+#include "src/base/job_fail_point.h"
 #include "src/base/log.h"
 #include "src/base/unique_fd.h"
 #include "src/policy/policy_file.h"
@@ -70,6 +72,15 @@ class SwitchLeadershipTest : public ::testing::Test {
       at += bytes;
     }
     return last;
+  }
+
+  // What the rank receives next, however long the leader's other thread reads files.
+  SwitchMessage NextReceived(int rank, int64_t now_ns) {
+    while (true) {
+      leadership_.Tick(now_ns);
+      if (const auto received = LastReceived(rank)) return *received;
+      std::this_thread::yield();
+    }
   }
 
   // The attempt that both ranks pledged; only rank 0 was told how it ended.
@@ -183,15 +194,41 @@ TEST_F(SwitchLeadershipTest, NamesARankWithoutTheChangedPolicyOnce) {
   });
   constexpr int64_t kTenSeconds = 10'000'000'000;
   for (int times = 0; times < 3; ++times) {
-    leadership_.Tick(MonotonicNanoseconds() + (1 + times) * kTenSeconds);
-    const auto prepare = LastReceived(1);
-    ASSERT_TRUE(prepare && prepare->kind == SwitchKind::kPrepare) << times;
-    EXPECT_TRUE(Send(1, SwitchKind::kRefuse, prepare->attempt, Refusal::kUnusableTable));
+    const auto prepare = NextReceived(1, MonotonicNanoseconds() + (1 + times) * kTenSeconds);
+    ASSERT_EQ(prepare.kind, SwitchKind::kPrepare) << times;
+    EXPECT_TRUE(Send(1, SwitchKind::kRefuse, prepare.attempt, Refusal::kUnusableTable));
     (void)LastReceived(1);
   }
   SetLogSink(nullptr);
   std::filesystem::remove(policy_path_);
   EXPECT_EQ(g_lines, 1);
+}
+
+std::atomic<bool> g_file_hangs{false};
+std::atomic<bool> g_file_is_read{false};
+
+// As on a file system whose server is away. Calls wait for verdicts of the thread that ticks.
+TEST_F(SwitchLeadershipTest, GivesVerdictsWhileAPolicyFileHangs) {
+  ASSERT_TRUE(
+      WritePolicyFile(policy_path_, *test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kSimple)));
+  g_file_hangs = true;
+  g_act_at_fail_point = [](JobFailPoint point) {
+    if (point != JobFailPoint::kPolicyChanged) return;
+    g_file_is_read = true;
+    while (g_file_hangs) std::this_thread::yield();
+  };
+  leadership_.Tick(1);
+  while (!g_file_is_read) std::this_thread::yield();
+  (void)CommitUnheardByRankOne();
+  const auto verdict = LastReceived(1);
+  EXPECT_TRUE(verdict && verdict->commit);
+  own_calls_ = 1000;
+  leadership_.Tick(1'000'000'000);
+  EXPECT_FALSE(LastReceived(1)) << "there is no other policy yet";
+  g_file_hangs = false;
+  EXPECT_EQ(NextReceived(1, 2'000'000'000).kind, SwitchKind::kPrepare);
+  g_act_at_fail_point = nullptr;
+  std::filesystem::remove(policy_path_);
 }
 
 TEST_F(SwitchLeadershipTest, ForgetsACommunicatorThatItsProcessHasLeft) {

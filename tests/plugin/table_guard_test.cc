@@ -299,6 +299,36 @@ TEST(TableGuard, TheLeaderDoesNotWaitForAStoreThatHangs) {
   for (const char* of : {"", ".lock"}) std::filesystem::remove(path + of);
 }
 
+// A communicator ends while the store hangs: other communicators of the job wait for this leader, too.
+TEST(TableGuard, TheLeaderDoesNotWaitForAStoreThatHangsAtACommunicatorsEnd) {
+  const std::string path = ::testing::TempDir() + "/ends-" + std::to_string(::getpid()) + ".dcsite";
+  GuardedJob job;
+  job.Calls(3000, 0.5);
+  std::optional<uint64_t> own_calls = 3000;
+  SwitchLeadership leadership(
+      std::make_unique<PolicyWatch>("/no/such/policy", Sha256Digest{1}),
+      [&](const ControlToken&) { return own_calls; }, {}, path);
+  constexpr int kFirstFd = 1'000'000;  // no message is sent
+  for (int rank = 0; rank < kRanks; ++rank)
+    ASSERT_TRUE(leadership.Join(kFirstFd + rank, {{1}, {1}, rank, kRanks}, {}));
+  leadership.Tick(1);  // the first save of a job, with nothing learnt yet
+  leadership.Guard(job.guard().shared_from_this());
+  leadership.Tick(2);
+  g_store_hangs = true;
+  g_act_at_fail_point = [](JobFailPoint point) {
+    while (point == JobFailPoint::kStoreLocked && g_store_hangs) std::this_thread::yield();
+  };
+  for (int rank = 0; rank < kRanks; ++rank) leadership.ConnectionLost(kFirstFd + rank);
+  own_calls.reset();
+  leadership.Tick(MonotonicNanoseconds());
+  EXPECT_TRUE(ReadSiteStore(path)->entries().empty());
+  g_store_hangs = false;
+  leadership.SaveResults();
+  g_act_at_fail_point = nullptr;
+  EXPECT_EQ(ReadSiteStore(path)->entries().size(), 1u);
+  for (const char* of : {"", ".lock"}) std::filesystem::remove(path + of);
+}
+
 // Returns what three jobs leave, each in a place of its own, in which every trial takes a fifth of NCCL's
 // time.
 std::shared_ptr<const SiteStore> FoundElsewhere() {

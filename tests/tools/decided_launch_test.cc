@@ -80,6 +80,9 @@ TEST(DescribeFound, SaysWhyNothingWasConfirmed) {
       "and 32 calls");
   EXPECT_EQ(why({Versions(0, 0), Versions(2, 0)}),
             "nothing was confirmed: the job ended before its experiment had a result");
+  EXPECT_EQ(why({Versions(0, 0) + Metric("trial", 87, 0), Versions(0, 0) + Metric("trial", 87, 1)}),
+            "nothing was confirmed: the job ended before its experiment had a result")
+      << "trials of a choice that an earlier job confirmed";
   EXPECT_EQ(why({Versions(3, 2), Versions(0, 0)}),
             "nothing was confirmed: steps came with other calls, which ended 2 of its experiments");
 }

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
 #include "src/base/settings.h"
 #include "src/decision/site_store/site_store_file.h"
 #include "tools/report/choice_comparison.h"
@@ -17,6 +20,8 @@ constexpr size_t kNamed = 4;
 // The labels of GuardReason::kSearch and GuardReason::kStepsChanged.
 constexpr const char* kBegun = "trials_begin";
 constexpr const char* kEnded = "steps_have_changed";
+// The label of DecidedBy::kTrial.
+constexpr const char* kTrial = "trial";
 
 std::string NameOf(const SiteKey& key, const Confirmed& confirmed) {
   return fmt::format("{} of {} {}", Name(key.key.collective), Name(key.key.size_class),
@@ -29,24 +34,29 @@ std::string WhyNothing(const std::optional<ExperimentCounts>& experiments) {
   if (experiments->ended > 0)
     return fmt::format(": steps came with other calls, which ended {} of its experiments",
                        experiments->ended);
-  if (experiments->begun > 0) return ": the job ended before its experiment had a result";
+  if (experiments->begun > 0 || experiments->trials > 0)
+    return ": the job ended before its experiment had a result";
   return ": no experiment began, which takes seven steps in a row with the same calls, and 32 calls";
 }
 
 }  // namespace
 
 std::optional<ExperimentCounts> ExperimentsIn(const std::vector<std::string>& metrics) {
+  const auto count = [](const std::map<std::string, double>& sums, const char* label) {
+    const auto found = sums.find(label);
+    return found == sums.end() ? 0 : static_cast<uint64_t>(found->second);
+  };
   std::optional<ExperimentCounts> most;
+  uint64_t trials = 0;
   for (const std::string& text : metrics) {
-    const auto versions = SumBy(ParseMetrics(text), "dynamiccl_table_versions_total", "reason");
+    const std::vector<MetricLine> lines = ParseMetrics(text);
+    const auto versions = SumBy(lines, "dynamiccl_table_versions_total", "reason");
     if (versions.empty()) continue;
-    const auto count = [&](const char* reason) {
-      const auto found = versions.find(reason);
-      return found == versions.end() ? 0 : static_cast<uint64_t>(found->second);
-    };
-    const ExperimentCounts counts{count(kBegun), count(kEnded)};
+    trials = std::max(trials, count(SumBy(lines, "dynamiccl_decisions_total", "decided_by"), kTrial));
+    const ExperimentCounts counts{count(versions, kBegun), count(versions, kEnded)};
     if (!most || counts.begun + counts.ended > most->begun + most->ended) most = counts;
   }
+  if (most) most->trials = trials;
   return most;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of guarded sockets, and what a child of fork() does with it. See fork_guard.h.
-#include "src/transport/fork_guard.h"
+#include "src/base/fork_guard.h"
 
 #include <fcntl.h>
 #include <pthread.h>

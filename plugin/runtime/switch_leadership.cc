@@ -93,6 +93,18 @@ void SwitchLeadership::Communicator::End(const SwitchOutcome& outcome) {
   }
 }
 
+void SwitchLeadership::Communicator::UsePolicyOf(uint32_t committed) {
+  const AskedVersion& used = asked[committed];
+  digest = used.table.policy;
+  policy = used.policy;
+  if (guard) guard->Restart(policy, committed);
+  for (auto later = asked.upper_bound(committed); later != asked.end(); ++later) {
+    if (!later->second.keeps_policy) continue;
+    later->second.table.policy = digest;
+    later->second.policy = policy;
+  }
+}
+
 void SwitchLeadership::Offer(const ControlToken& communicator, TableOffer offer) {
   const std::lock_guard lock(mutex_);
   offers_.emplace_back(communicator, std::move(offer));
@@ -115,8 +127,8 @@ bool SwitchLeadership::RequestOffer(const ControlToken& token, TableOffer offer)
       found != communicators_.end() && found->second.complete() && offer.plan.size() <= kMaxPlanBytes;
   if (requested) {
     const Communicator& of = found->second;
-    AskedVersion asked{{of.digest, std::move(offer.plan)}, offer.ended, of.policy};
-    if (offer.leaves_nccl_alone) asked.table = {};
+    AskedVersion asked{{of.digest, std::move(offer.plan)}, offer.ended, of.policy, true};
+    if (offer.leaves_nccl_alone) asked = {{}, offer.ended, {}};
     requested = found->second.Request(offer.reason, std::move(asked));
   }
   // An offer that is not requested here has reached no rank. The reason is one of these: not all ranks have
@@ -354,21 +366,20 @@ void SwitchLeadership::AskForValues(Communicator& communicator, int64_t now_ns) 
     communicator.wanted_values = communicator.values;
 }
 
-// Asks the ranks to use the changed policy file. If a rank does not have the same file yet, they are asked
-// again later.
+// Asks the ranks to use the changed policy file. They are asked again if something more urgent came between,
+// and later if a rank does not have the same file yet.
 void SwitchLeadership::AskForChangedFile(Communicator& communicator, int64_t now_ns) {
   if (!latest_ || communicator.watched == latest_->sha256 || now_ns < communicator.offer_again_ns) return;
   Communicator* const asking = &communicator;
   const auto ended = [asking, file = latest_->sha256](const SwitchOutcome& outcome) {
-    const bool lost = outcome.end == SwitchOutcome::End::kRankLost;
-    if (lost && asking->watched == file) asking->watched = {};
+    if (outcome.end == SwitchOutcome::End::kCommitted) return;
+    // Does nothing if a newer file was requested meanwhile.
+    if (asking->watched == file) asking->watched = {};
     if (outcome.end != SwitchOutcome::End::kRankCannot) return;
     // The rank may not get the file for weeks, and is asked every few seconds.
     if (FirstTime(fmt::format("rank {} lacks policy {}", outcome.rank, ToHex(file))))
       Log(LogLevel::kWarn, "the changed policy is not used yet: rank {} does not have the same file",
           outcome.rank);
-    // Does nothing if a newer file was requested meanwhile.
-    if (asking->watched == file) asking->watched = {};
     asking->offer_again_ns = MonotonicNanoseconds() + kOfferAgainNs;
   };
   if (communicator.Request(SwitchReason::kOperator, {{latest_->sha256, {}}, ended, latest_}))
@@ -411,9 +422,7 @@ void SwitchLeadership::FinishAttempt(Communicator& communicator) {
     } else if (table.leaves_nccl_alone()) {
       communicator.guard.reset();
     } else if (communicator.digest != table.policy) {
-      communicator.digest = table.policy;
-      communicator.policy = asked.policy;
-      if (communicator.guard) communicator.guard->Restart(asked.policy, outcome->version);
+      communicator.UsePolicyOf(outcome->version);
     }
     Log(LogLevel::kInfo, "all ranks use {} v{} from an agreed call on", NameOf(table), outcome->version);
   }

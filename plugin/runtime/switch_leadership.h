@@ -71,6 +71,7 @@ class SwitchLeadership {
     TableContents table;
     std::function<void(const SwitchOutcome&)> ended;  // may be empty
     std::shared_ptr<const Policy> policy;             // that of the table, for the guard; may be null
+    bool keeps_policy = false;  // the table is wanted with whatever policy the ranks use
   };
   // One communicator and those of its ranks that have joined.
   struct Communicator {
@@ -120,6 +121,9 @@ class SwitchLeadership {
     bool Request(SwitchReason reason, AskedVersion asked_version);
     // Tells the requesters that the version, and all versions before it, have ended.
     void End(const SwitchOutcome& outcome);
+    // The committed version brought another policy: the guard begins anew with it, and offers that were
+    // requested meanwhile will keep it.
+    void UsePolicyOf(uint32_t committed);
   };
 
   // Removes communicators that this process has left and for which no rank is connected.

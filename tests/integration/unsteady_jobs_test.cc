@@ -48,7 +48,7 @@ class UnsteadyJobs : public JobTest {
       return "nothing was confirmed: the job ended before its experiment had a result";
     return "nothing was confirmed: no experiment began, which takes seven steps in a row with the same "
            "calls, "
-           "and 32 calls";
+           "and 14 calls";
   }
   static std::string Summary(const JobResult& job) {
     const auto store = ReadSiteStore(job.folder + "/site.dcsite");

@@ -68,10 +68,28 @@ class SwitchLeadershipTest : public ::testing::Test {
     for (size_t at = 0; got > 0 && at < static_cast<size_t>(got);) {
       const auto rest = std::span(received).first(static_cast<size_t>(got)).subspan(at);
       const size_t bytes = MessageBytes(rest).value();
-      last = DecodeSwitch(rest.first(bytes), kToken, kSecret).value().message;
+      const auto decoded = DecodeSwitch(rest.first(bytes), kToken, kSecret).value();
+      last = decoded.message;
+      if (last->kind == SwitchKind::kPrepare) received_table_ = decoded.table;
       at += bytes;
     }
     return last;
+  }
+
+  // Both ranks pledge the attempt that `prepare` begins, which commits it.
+  void Pledge(const SwitchMessage& prepare) {
+    ASSERT_EQ(prepare.kind, SwitchKind::kPrepare);
+    for (int rank = 0; rank < kRanks; ++rank) EXPECT_TRUE(Send(rank, SwitchKind::kPledge, prepare.attempt));
+    EXPECT_TRUE(LastReceived(1)->commit);
+    *own_calls_ += 1'000'000;  // beyond the boundary
+  }
+  // Writes a policy file and returns the attempt by which the leader asks for it.
+  SwitchMessage PrepareForNewFile() {
+    const auto policy = test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kSimple);
+    EXPECT_TRUE(WritePolicyFile(policy_path_, *policy));
+    const SwitchMessage prepare = NextReceived(1, 1);
+    EXPECT_EQ(received_table_.policy, ReadPolicyDigest(policy_path_).value());
+    return prepare;
   }
 
   // What the rank receives next, however long the leader's other thread reads files.
@@ -104,6 +122,7 @@ class SwitchLeadershipTest : public ::testing::Test {
   std::optional<uint64_t> own_calls_ = 10;
   SwitchLeadership leadership_;
   std::array<Connection, kRanks> connections_;
+  TableContents received_table_;  // of the last kPrepare that LastReceived saw
 };
 
 TEST_F(SwitchLeadershipTest, TellsTheVerdictToARankThatComesAgain) {
@@ -202,6 +221,29 @@ TEST_F(SwitchLeadershipTest, NamesARankWithoutTheChangedPolicyOnce) {
   SetLogSink(nullptr);
   std::filesystem::remove(policy_path_);
   EXPECT_EQ(g_lines, 1);
+}
+
+TEST_F(SwitchLeadershipTest, AsksForTheChangedPolicyAgainAfterARevocationCameBetween) {
+  (void)PrepareForNewFile();
+  const Sha256Digest file = received_table_.policy;
+  leadership_.Offer(kToken, {SwitchReason::kRevocation, false, {std::byte{1}}, {}});
+  Pledge(NextReceived(1, 2));
+  EXPECT_NE(received_table_.policy, file);
+  Pledge(NextReceived(1, 10'000'000'000));
+  EXPECT_EQ(received_table_.policy, file);
+  std::filesystem::remove(policy_path_);
+}
+
+TEST_F(SwitchLeadershipTest, AnOfferFromBeforeAChangedPolicyKeepsThatPolicy) {
+  const SwitchMessage prepare = PrepareForNewFile();
+  const Sha256Digest file = received_table_.policy;
+  leadership_.Offer(kToken, {SwitchReason::kOperator, false, {std::byte{1}}, {}});
+  leadership_.Tick(2);
+  Pledge(prepare);
+  Pledge(NextReceived(1, 1'000'000'000));
+  EXPECT_EQ(received_table_.policy, file);
+  EXPECT_EQ(received_table_.plan, std::vector{std::byte{1}});
+  std::filesystem::remove(policy_path_);
 }
 
 std::atomic<bool> g_file_hangs{false};

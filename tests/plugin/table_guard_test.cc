@@ -165,7 +165,9 @@ TEST(TimesReport, SendsMoreTimesTogetherTheMoreWereSent) {
 TEST(TableGuard, TakesBackAPolicyThatIsTenTimesSlower) {
   GuardedJob job;
   job.Calls(30, 10);
-  ASSERT_EQ(job.offers, std::vector{SwitchReason::kRevocation});
+  // A search may begin after that.
+  ASSERT_FALSE(job.offers.empty());
+  EXPECT_EQ(job.offers[0], SwitchReason::kRevocation);
   EXPECT_TRUE(job.choice().leaves_nccl_alone());
   EXPECT_EQ(job.totals_.versions[static_cast<size_t>(GuardReason::kSlowerThanNccl)], 1u);
   EXPECT_GT(job.totals_.guarded_ns[static_cast<size_t>(Criticality::kUnknown)], 0u);
@@ -351,7 +353,7 @@ std::shared_ptr<const SiteStore> FoundElsewhere() {
 // With another NCCL nothing is confirmed, but a job with the same circumstances begins with what was good.
 TEST(TableGuard, TriesFirstWhatWasGoodInAnotherPlace) {
   const auto store = FoundElsewhere();
-  constexpr int kCalls = 70;
+  constexpr int kCalls = 52;
   GuardedJob told(store, nullptr, 9), untold(nullptr, nullptr, 9);
   for (GuardedJob* job : {&told, &untold}) {
     job->LeaveNcclAlone();
@@ -381,7 +383,7 @@ std::shared_ptr<const Policy> ExpectsOf(Algorithm algorithm, Protocol protocol, 
 
 // Without a site store, the job begins with what the policy expects to be good.
 TEST(TableGuard, TriesFirstWhatThePolicyExpectsToBeGood) {
-  constexpr int kCalls = 70;
+  constexpr int kCalls = 52;
   const auto policy = ExpectsOf(Algorithm::kRing, Protocol::kSimple, ChannelCount::kOne);
   GuardedJob told(nullptr, nullptr, 9, policy), untold(nullptr, nullptr, 9);
   for (GuardedJob* job : {&told, &untold}) {

@@ -77,7 +77,7 @@ TEST(DescribeFound, SaysWhyNothingWasConfirmed) {
   EXPECT_EQ(
       why({Versions(0, 0)}),
       "nothing was confirmed: no experiment began, which takes seven steps in a row with the same calls, "
-      "and 32 calls");
+      "and 14 calls");
   EXPECT_EQ(why({Versions(0, 0), Versions(2, 0)}),
             "nothing was confirmed: the job ended before its experiment had a result");
   EXPECT_EQ(why({Versions(0, 0) + Metric("trial", 87, 0), Versions(0, 0) + Metric("trial", 87, 1)}),

@@ -36,7 +36,7 @@ std::string WhyNothing(const std::optional<ExperimentCounts>& experiments) {
                        experiments->ended);
   if (experiments->begun > 0 || experiments->trials > 0)
     return ": the job ended before its experiment had a result";
-  return ": no experiment began, which takes seven steps in a row with the same calls, and 32 calls";
+  return ": no experiment began, which takes seven steps in a row with the same calls, and 14 calls";
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 // for equal buckets of DDP, which then count as steps for a while. That costs little, because such a step's
 // credit is as short as a bucket, and the experiment begins anew with the true steps.
 constexpr size_t kCallsOfLayers = 128;
-constexpr size_t kCallsOfBuckets = 32;
+constexpr size_t kCallsOfBuckets = 14;
 constexpr size_t kStepsRepeated = 7;
 constexpr size_t kStepsBefore = 2;
 // An experiment ends after this many consecutive steps whose calls differ, in their number or kind, from

@@ -8,7 +8,9 @@
 namespace dynamiccl {
 namespace {
 
-// The fewest calls in which a period is searched.
+// The fewest calls in which a first period is searched, and another one. A short step of a job of few steps is
+// to be found early; later, so few equal calls are rather a part of a step that changed.
+constexpr size_t kLeastFirstWindow = 12;
 constexpr size_t kLeastWindow = 24;
 // The calls must show a period this many times in a row. Twice may be a coincidence.
 constexpr size_t kTimesSeen = 3;
@@ -50,7 +52,7 @@ uint64_t StepPeriod::digest() const {
 void StepPeriod::Follow(const Call& call) {
   const Call& before = Before(period_);
   if (before.key != call.key) {
-    if (fits_) search_at_ = taken_ + kFirstSearch;
+    if (fits_) search_at_ = taken_ + kNextSearch;
     fits_ = false;
     matched_ = 0;
   } else {
@@ -71,14 +73,15 @@ void StepPeriod::Search() {
   // one before, since the calls before a program's first step are no part of a period. So the first period is
   // found soon after its third step.
   const size_t narrower = period_ == 0 ? 4 : 2;
+  const size_t least = period_ == 0 ? kLeastFirstWindow : kLeastWindow;
   search_at_ = taken_ + search_again_;
   search_again_ = std::min(search_again_ + (period_ == 0 ? search_again_ / 4 : search_again_), kSeldom);
-  for (size_t window = std::min(taken_, kTimesSeen * kMaxCalls); window >= kLeastWindow;
+  for (size_t window = std::min(taken_, kTimesSeen * kMaxCalls); window >= least;
        window -= window / narrower) {
     const size_t period = PeriodOf(window);
     if (kTimesSeen * period > window) continue;
     fits_ = true;
-    search_again_ = kFirstSearch;
+    search_again_ = kNextSearch;
     if (period == period_) return;
     period_ = period;
     matched_ = MatchedBefore(period);

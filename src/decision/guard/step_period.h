@@ -58,10 +58,11 @@ class StepPeriod {
   // The least period of the last `window` calls; `window` itself if they have none.
   size_t PeriodOf(size_t window) const;
 
-  // Number of calls from a call that does not fit, or from the start, to the first search.
-  static constexpr size_t kFirstSearch = 24;
-  // Number of calls from the first search without a result to the next one.
-  static constexpr size_t kFirstPause = 8;
+  // Number of calls from the start to the first search, and from that search to the next one.
+  static constexpr size_t kFirstSearch = 12;
+  static constexpr size_t kFirstPause = 4;
+  // Number of calls from a call that does not fit to the next search.
+  static constexpr size_t kNextSearch = 24;
   static constexpr size_t kKept = 3 * kMaxCalls + 2;
   std::vector<Call> last_;  // the last kKept calls, as a ring
   size_t taken_ = 0;

@@ -130,7 +130,7 @@ void RunClaimed(const std::shared_ptr<Communicator>& communicator, CarriedCall& 
   last = {done, &stream, true};
   stream.HandOver([late = std::move(late), done] {
     const ncclResult_t result = late->Run();
-    done->Complete();
+    done->Complete(result);
     return result;
   });
 }
@@ -215,7 +215,7 @@ void RunKept(const std::shared_ptr<Communicator>& communicator, const KeptPlan& 
   RunAfterLast(stream, *communicator, done, brief);
   stream.Enqueue([communicator, call, may_spin, done]() mutable {
     const ncclResult_t result = RunQueued(communicator, call, may_spin);
-    done->Complete();
+    done->Complete(result);
     return result;
   });
 }

@@ -189,8 +189,9 @@ ncclResult_t hostcclEventRecord(hostcclEvent_t event, cudaStream_t stream) {
 ncclResult_t hostcclEventSynchronize(hostcclEvent_t event) {
   std::shared_ptr<Completion> latest;
   if (!LatestRecord(event, latest)) return ncclInvalidArgument;
-  if (latest != nullptr) latest->Wait();
-  return ncclSuccess;
+  if (latest == nullptr) return ncclSuccess;
+  latest->Wait();
+  return latest->result();
 }
 
 ncclResult_t hostcclEventQuery(hostcclEvent_t event) {

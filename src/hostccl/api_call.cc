@@ -242,8 +242,10 @@ bool RunRepeated(const CollectiveArguments& arguments) {
     return false;
   }
   const auto call = Repeated(arguments);
-  const auto communicator = CheckCommunicator(handle);
-  if (!call || !communicator || !handle->blocking || (*communicator)->profiler() != nullptr) return false;
+  if (!call || handle == nullptr) return false;
+  const HandleUse use(*handle);
+  const auto* const communicator = use.communicator();
+  if (communicator == nullptr || (*communicator)->profiler() != nullptr) return false;
   const Planner& planner = (*communicator)->planner();
   const KeptPlan* const plan = planner.answers_last() ? (*communicator)->kept_plans().Find(*call) : nullptr;
   if (plan == nullptr || !CheckHealthy(handle, **communicator)) return false;

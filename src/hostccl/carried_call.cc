@@ -63,12 +63,12 @@ ncclResult_t ResultOf(const Communicator& communicator) {
 
 // Announces the call and waits for peers for at most `patience_ns` nanoseconds. Returns nothing if a peer is
 // late. After a failure or an interruption it announces nothing, as a Launch does.
-std::optional<ncclResult_t> RunBriefly(CarriedCall& call, bool may_spin, int64_t patience_ns) {
+std::optional<ncclResult_t> RunBriefly(CarriedCall& call, int64_t patience_ns) {
   if (const ncclResult_t health = call.communicator().health(); health != ncclSuccess) return health;
   PassFailPoint(FailPoint::kLaunchBegin);
   call.Announce();
   PassFailPoint(FailPoint::kLaunchMoving);
-  ProgressWait wait(may_spin, patience_ns);
+  ProgressWait wait(call.plan().may_spin, patience_ns);
   bool arrived = call.Arrived();
   while (!arrived && wait.Spin()) arrived = call.Arrived();
   if (arrived) call.Finish();
@@ -100,26 +100,30 @@ class CarriedLane final : public LaunchLane {
   bool done_ = false;
 };
 
-// An announced call that waits for a late peer. The object keeps the communicator alive.
+// An announced call that waits for a late peer. The object keeps the communicator alive, and a copy of the
+// kept plan, which the communicator may replace meanwhile.
 class LateCall {
  public:
   LateCall(std::shared_ptr<Communicator> communicator, const CarriedCall& call)
-      : plan_{.communicator = std::move(communicator)},
-        launch_(plan_, call.launch_number(), std::make_unique<CarriedLane>(call)) {}
+      : kept_(call.plan()),
+        plan_{.communicator = std::move(communicator)},
+        launch_(plan_, call.launch_number(), std::make_unique<CarriedLane>(call.With(kept_))) {}
+  LateCall(const LateCall&) = delete;
+  LateCall& operator=(const LateCall&) = delete;
 
   ncclResult_t Run() { return launch_.Run(); }
 
  private:
+  const KeptPlan kept_;
   const CommunicatorPlan plan_;
   Launch launch_;
 };
 
 // Runs the call on a stream that this thread has claimed. If a peer is late, the stream's thread finishes the
 // call.
-void RunClaimed(const std::shared_ptr<Communicator>& communicator, CarriedCall& call, bool may_spin,
-                HostStream& stream) {
+void RunClaimed(const std::shared_ptr<Communicator>& communicator, CarriedCall& call, HostStream& stream) {
   auto& last = communicator->last_launch();
-  if (const auto result = RunBriefly(call, may_spin, InlinePatienceNs(may_spin))) {
+  if (const auto result = RunBriefly(call, InlinePatienceNs(call.plan().may_spin))) {
     communicator->inline_gauge().NoteDone();
     if (last.completion != nullptr) last = {};
     return stream.Release(*result);
@@ -130,27 +134,23 @@ void RunClaimed(const std::shared_ptr<Communicator>& communicator, CarriedCall& 
   last = {done, &stream, true};
   stream.HandOver([late = std::move(late), done] {
     const ncclResult_t result = late->Run();
-    done->Complete();
+    done->Complete(result);
     return result;
   });
 }
 
 // Runs a queued call on the stream's thread.
-ncclResult_t RunQueued(const std::shared_ptr<Communicator>& communicator, CarriedCall& call, bool may_spin) {
-  if (const auto result = RunBriefly(call, may_spin, kYieldNs)) return *result;
+ncclResult_t RunQueued(const std::shared_ptr<Communicator>& communicator, CarriedCall& call) {
+  if (const auto result = RunBriefly(call, kYieldNs)) return *result;
   return LateCall(communicator, call).Run();
 }
 
 }  // namespace
 
-CarriedCall::CarriedCall(Communicator& communicator, const KeptPlan& plan, const std::byte* send,
-                         std::byte* recv)
-    : communicator_(&communicator), plan_(plan), send_(send), recv_(recv) {}
-
 template <typename Visit>
 void CarriedCall::ForEachPart(Visit visit) const {
-  for (int channel = 0; channel < plan_.n_shares; ++channel) {
-    CarriedPart part = PartOf(plan_, channel);
+  for (int channel = 0; channel < plan_->n_shares; ++channel) {
+    CarriedPart part = PartOf(*plan_, channel);
     part.send = send_;
     part.recv = recv_;
     visit(communicator_->node_exchange(channel), part);
@@ -171,14 +171,15 @@ void CarriedCall::WakePeers() {
 }
 
 bool CarriedCall::Arrived() const {
-  for (int channel = 0; channel < plan_.n_shares; ++channel) {
+  for (int channel = 0; channel < plan_->n_shares; ++channel) {
     if (!communicator_->node_exchange(channel).AllCarried()) return false;
   }
   return true;
 }
 
 void CarriedCall::Finish() {
-  ForEachPart([&](NodeExchange& node, const CarriedPart& part) { TakeParcels(node, part, plan_.reduction); });
+  ForEachPart(
+      [&](NodeExchange& node, const CarriedPart& part) { TakeParcels(node, part, plan_->reduction); });
   communicator_->CompleteCollectiveLaunch(launch_number_);
 }
 
@@ -204,18 +205,18 @@ const KeptPlan* PlanToKeep(Communicator& communicator, const CollectiveOperation
 void RunKept(const std::shared_ptr<Communicator>& communicator, const KeptPlan& plan, const std::byte* send,
              std::byte* recv, HostStream& stream) {
   communicator->kept_plans().NoteRun();
-  CarriedCall call(*communicator, plan, send, recv);
-  const bool may_spin = plan.may_spin;
   const bool brief = plan.may_run_inline;
   if (brief) {
     const std::lock_guard lock(communicator->launch_mutex());
-    if (ClaimAfterLast(stream, *communicator)) return RunClaimed(communicator, call, may_spin, stream);
+    CarriedCall call(*communicator, plan, send, recv);
+    if (ClaimAfterLast(stream, *communicator)) return RunClaimed(communicator, call, stream);
   }
   auto done = std::make_shared<Completion>();
   RunAfterLast(stream, *communicator, done, brief);
-  stream.Enqueue([communicator, call, may_spin, done]() mutable {
-    const ncclResult_t result = RunQueued(communicator, call, may_spin);
-    done->Complete();
+  stream.Enqueue([communicator, plan, send, recv, done] {
+    CarriedCall call(*communicator, plan, send, recv);
+    const ncclResult_t result = RunQueued(communicator, call);
+    done->Complete(result);
     return result;
   });
 }

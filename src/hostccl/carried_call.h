@@ -17,8 +17,9 @@ namespace dynamiccl::hostccl {
 // communicator's launch uses the object.
 class CarriedCall {
  public:
-  // Copies the values it needs from the plan. `communicator` and the buffers must outlive the object.
-  CarriedCall(Communicator& communicator, const KeptPlan& plan, const std::byte* send, std::byte* recv);
+  // `communicator`, `plan` and the buffers must outlive the object.
+  CarriedCall(Communicator& communicator, const KeptPlan& plan, const std::byte* send, std::byte* recv)
+      : communicator_(&communicator), plan_(&plan), send_(send), recv_(recv) {}
 
   // Begins the launch and sends this rank's data to its peers. The caller must call WakePeers soon
   // afterwards; Finish may come before that.
@@ -31,6 +32,13 @@ class CarriedCall {
   void Finish();
 
   Communicator& communicator() const { return *communicator_; }
+  const KeptPlan& plan() const { return *plan_; }
+  // Returns this call in its present state, with a copy of its plan.
+  CarriedCall With(const KeptPlan& plan) const {
+    CarriedCall call = *this;
+    call.plan_ = &plan;
+    return call;
+  }
   // Returns the number that Announce gave to the launch.
   uint64_t launch_number() const { return launch_number_; }
 
@@ -40,7 +48,7 @@ class CarriedCall {
   void ForEachPart(Visit visit) const;
 
   Communicator* communicator_;
-  KeptPlan plan_;
+  const KeptPlan* plan_;
   const std::byte* send_;
   std::byte* recv_;
   uint64_t launch_number_ = 0;

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <iterator>
+#include <thread>
 #include <utility>
 
 #include "src/base/fail_point.h"
@@ -18,9 +20,11 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// In nanoseconds: how long WithdrawBuffers waits for a peer of another process that died or was stopped while
-// it touched a piece of a buffer. A piece normally takes well under a millisecond.
+// In nanoseconds: how long WithdrawBuffers waits for a peer of another process that died while it touched a
+// piece of a buffer, or was stopped while it read one. A piece normally takes well under a millisecond.
 constexpr int64_t kMaxTouchNs = 500'000'000;
+// A rank that waits longer for a peer looks again so often.
+constexpr std::chrono::milliseconds kLookAgain{1};
 
 }  // namespace
 
@@ -176,15 +180,30 @@ void Communicator::JoinNode() {
 void Communicator::WithdrawBuffers() {
   if (n_ranks() == 1) return;
   header(rank()).gate.withdrawn.store(true, std::memory_order_seq_cst);
-  const int64_t end = MonotonicNanoseconds() + kMaxTouchNs;
-  for (int peer = 0; peer < n_ranks(); ++peer) {
-    const AccessGate& gate = header(peer).gate;
-    // A peer that is a thread of this process always finishes its piece, even if it gets no core for long. It
-    // must be awaited, because no mapping of its own keeps the buffer valid.
-    const bool finishes = mesh()->reach(peer) == Reach::kSameProcess;
-    while (gate.touching.load(std::memory_order_seq_cst) && (finishes || MonotonicNanoseconds() < end)) {
+  const int64_t begin_ns = MonotonicNanoseconds();
+  for (int peer = 0; peer < n_ranks(); ++peer) AwaitLeave(peer, begin_ns);
+}
+
+// A peer that is a thread of this process always finishes its piece, even if it gets no core for long. It
+// must be awaited, because no mapping of its own keeps the buffer valid.
+void Communicator::AwaitLeave(int peer, int64_t begin_ns) const {
+  const AccessGate& gate = header(peer).gate;
+  const bool finishes = mesh()->reach(peer) == Reach::kSameProcess;
+  while (gate.touching.load(std::memory_order_seq_cst)) {
+    const int64_t waited_ns = MonotonicNanoseconds() - begin_ns;
+    if (finishes || waited_ns < kMaxTouchNs) {
       ::sched_yield();
+      continue;
     }
+    const int64_t writer = gate.writer.load(std::memory_order_relaxed);
+    if (writer == 0 || !IsReadableProcess(writer)) return;
+    if (waited_ns > timeout_ms() * 1'000'000) {
+      return Warn(
+          "rank {}: rank {} (process {}) is stopped while it writes a piece of this rank's buffers: end "
+          "that process before the buffers are freed or used again",
+          rank(), peer, writer);
+    }
+    std::this_thread::sleep_for(kLookAgain);
   }
 }
 

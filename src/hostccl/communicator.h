@@ -119,7 +119,8 @@ class Communicator {
   // Returns true if ranks may read and write each other's private memory; equal on all ranks.
   bool copies_between_processes() const { return parts_.copies_between_processes; }
   // Waits until no peer touches this rank's buffers any more. It is called after a failure, before the
-  // program may free the buffers. For peers in other processes it waits at most 0.5 s.
+  // program may free the buffers. For a process that ended, or that only reads, it waits at most 0.5 s. For a
+  // process that is stopped while it writes it waits as long as the time-out, and then logs a warning.
   void WithdrawBuffers();
 
   // Returns true if there is a core for each rank, so that a waiting rank may spin. Each rank may be bound to
@@ -191,6 +192,8 @@ class Communicator {
   // The constructor calls these. They make the table of connections, and the exchanges with the ranks of this
   // node.
   void Connect();
+  // Waits until the peer touches no buffer of another rank, as WithdrawBuffers says.
+  void AwaitLeave(int peer, int64_t begin_ns) const;
   // Closes the sockets of mesh and relay, so that the peers notice that this rank is gone.
   void CutConnections();
   void JoinNode();

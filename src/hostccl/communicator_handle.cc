@@ -3,6 +3,7 @@
 #include "src/hostccl/communicator_handle.h"
 
 #include <deque>
+#include <thread>
 #include <utility>
 
 #include "src/transport/process_identity.h"
@@ -59,9 +60,13 @@ ncclComm_t NewHandle(bool blocking) {
   return handle;
 }
 
-// The references are dropped after the mutex is released, because both destructors may wait.
+// A thread first counts itself as a user and then reads `magic`; this function does the reverse, and all four
+// accesses are in one total order (seq_cst). So either the thread sees that the handle is dead, or this
+// function waits for the thread. The references are dropped after the mutex is released, because both
+// destructors may wait.
 bool FreeHandle(ncclComm_t handle) {
   if (handle->magic.exchange(0) != ncclComm::kMagic) return false;
+  while (handle->users.load() != 0) std::this_thread::yield();
   std::shared_ptr<Communicator> communicator;
   std::shared_ptr<BackgroundJob> job;
   {
@@ -73,6 +78,11 @@ bool FreeHandle(ncclComm_t handle) {
   const std::lock_guard lock(pool.mutex);
   pool.dead.push_back(handle);
   return true;
+}
+
+const std::shared_ptr<Communicator>* HandleUse::communicator() const {
+  const bool usable = handle_.magic.load() == ncclComm::kMagic && handle_.process == ProcessToken();
+  return usable && handle_.blocking ? &handle_.communicator : nullptr;
 }
 
 bool FreeInherited(ncclComm_t handle) {

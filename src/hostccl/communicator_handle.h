@@ -24,6 +24,7 @@ struct ncclComm {
   static constexpr uint64_t kMagic = 0x4d4d4f43'4c434348;  // "HCCLCOMM"
 
   std::atomic<uint64_t> magic{0};
+  std::atomic<uint64_t> users{0};  // number of HandleUse objects
   bool blocking = true;
   uint64_t process = 0;  // ProcessToken() of the process that made the handle
   // Null until the communicator has been made, and for good if making it failed.
@@ -45,9 +46,28 @@ namespace dynamiccl::hostccl {
 
 // Makes a live handle, without a communicator yet.
 ncclComm_t NewHandle(bool blocking);
-// Frees a handle, whose job must have ended. The communicator lives until no queued work and no other
-// thread's call refers to it. Returns false, without an effect, for a handle that another thread has freed.
+// Frees a handle, whose job must have ended. It waits for every HandleUse of other threads. The communicator
+// lives until no queued work and no other thread's call refers to it. Returns false, without an effect, for a
+// handle that another thread has freed.
 bool FreeHandle(ncclComm_t handle);
+
+// Gives a thread the communicator of a blocking handle for one short call, without the handle's mutex and
+// without a reference of its own: FreeHandle waits until the object is gone. Meanwhile the thread may wait
+// for peers only briefly, and must not free the handle.
+class HandleUse {
+ public:
+  explicit HandleUse(ncclComm& handle) : handle_(handle) { handle_.users.fetch_add(1); }
+  ~HandleUse() { handle_.users.fetch_sub(1, std::memory_order_release); }
+  HandleUse(const HandleUse&) = delete;
+  HandleUse& operator=(const HandleUse&) = delete;
+
+  // Returns the communicator. Returns null if the handle is not live, not blocking, or was made before
+  // fork().
+  const std::shared_ptr<Communicator>* communicator() const;
+
+ private:
+  ncclComm& handle_;
+};
 
 // Frees a handle in a child of fork(), and returns false in the process that made the handle. The child has
 // none of the communicator's threads, and plugins and shared memory are the parent's, so it destroys nothing.

@@ -54,7 +54,7 @@ bool RunInline(HostStream& stream, std::vector<CommunicatorPlan>& plans) {
   last = {done, &stream, true};
   stream.HandOver([owned = std::move(owned), done] {
     const ncclResult_t result = owned->launch.Run();
-    done->Complete();
+    done->Complete(result);
     return result;
   });
   return true;
@@ -111,7 +111,7 @@ ncclResult_t Dispatch(LaunchDraft draft) {
   for (const CommunicatorPlan& plan : draft.plans) RunAfterLast(main, *plan.communicator, done, brief);
   main.Enqueue([plans = std::make_shared<std::vector<CommunicatorPlan>>(std::move(draft.plans)), done] {
     const ncclResult_t result = RunLaunch(*plans);
-    done->Complete();
+    done->Complete(result);
     return result;
   });
   for (size_t i = 1; i < streams.size(); ++i) streams[i]->WaitFor(done);

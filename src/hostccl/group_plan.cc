@@ -179,17 +179,34 @@ ncclResult_t RecordCallEvents(const GroupCalls& calls) {
   return ncclSuccess;
 }
 
+// Returns the bytes of each of these transfers that has this rank as its peer, in order.
+std::vector<size_t> BytesToSelf(const std::vector<Transfer>& transfers, int self) {
+  std::vector<size_t> bytes;
+  for (const Transfer& transfer : transfers) {
+    if (transfer.peer == self) bytes.push_back(transfer.bytes);
+  }
+  return bytes;
+}
+
 // As in NCCL, every send of a rank to itself needs a receive in the same group, and the reverse. Nothing else
-// would ever fill the buffer.
+// would ever fill the buffer. NCCL demands equal sizes too, but copies as much as is sent, beyond the end of
+// a shorter buffer; hostccl refuses the group.
 ncclResult_t CheckSelfTransfers(const CommunicatorPlan& plan) {
-  const auto to_self = [self = plan.communicator->rank()](const Transfer& transfer) {
-    return transfer.peer == self;
-  };
-  const auto sends = std::count_if(plan.sends.begin(), plan.sends.end(), to_self);
-  const auto receives = std::count_if(plan.receives.begin(), plan.receives.end(), to_self);
+  const int self = plan.communicator->rank();
+  const std::vector<size_t> sends = BytesToSelf(plan.sends, self);
+  const std::vector<size_t> receives = BytesToSelf(plan.receives, self);
   if (sends == receives) return ncclSuccess;
-  Warn("rank {} has {} sends to itself and {} receives from itself in a group", plan.communicator->rank(),
-       sends, receives);
+  if (sends.size() != receives.size()) {
+    Warn("rank {} has {} sends to itself and {} receives from itself in a group", self, sends.size(),
+         receives.size());
+    return ncclInvalidUsage;
+  }
+  const auto [sent, received] = std::mismatch(sends.begin(), sends.end(), receives.begin());
+  Warn(
+      "rank {} sends {} bytes to itself where it receives {} from itself in a group: give both calls the "
+      "same "
+      "size",
+      self, *sent, *received);
   return ncclInvalidUsage;
 }
 

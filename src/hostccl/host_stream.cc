@@ -42,8 +42,9 @@ bool Completion::WaitBriefly(int64_t ns) const {
   return YieldUntil([this] { return done(); }, ns);
 }
 
-void Completion::Complete() {
+void Completion::Complete(ncclResult_t result) {
   done_ns_ = MonotonicNanoseconds();
+  result_ = result;
   state_.store(1, std::memory_order_release);
   state_.notify_all();
 }
@@ -112,11 +113,11 @@ void HostStream::KeepError(ncclResult_t result) {
 std::shared_ptr<Completion> HostStream::Record() {
   auto completion = std::make_shared<Completion>();
   if (idle()) {
-    completion->Complete();
+    completion->Complete(error_);
     return completion;
   }
-  Enqueue([completion] {
-    completion->Complete();
+  Enqueue([this, completion] {
+    completion->Complete(error_);
     return ncclSuccess;
   });
   return completion;

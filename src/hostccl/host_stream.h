@@ -24,15 +24,18 @@ class Completion {
   bool done() const { return state_.load(std::memory_order_acquire) != 0; }
   // Returns when the point was reached, in nanoseconds of CLOCK_MONOTONIC. Valid once done() is true.
   int64_t done_ns() const { return done_ns_; }
+  // Returns the value that was passed to Complete. Valid once done() is true.
+  ncclResult_t result() const { return result_; }
   // Yields for a while, then sleeps until the point is reached.
   void Wait() const;
   // Yields for at most `ns` nanoseconds. Returns true if the point was reached.
   bool WaitBriefly(int64_t ns) const;
-  void Complete();
+  void Complete(ncclResult_t result);
 
  private:
   std::atomic<uint32_t> state_{0};
   int64_t done_ns_ = 0;
+  ncclResult_t result_ = ncclSuccess;
 };
 
 // Runs work in the order in which it was enqueued, one piece at a time, on its own thread. The table of
@@ -63,7 +66,7 @@ class HostStream {
   // since the claim.
   void HandOver(Work rest);
   // Returns a completion that is done when all work enqueued so far is done; on an idle stream it is done
-  // already.
+  // already. Its result is the error that TakeError would return at that point.
   std::shared_ptr<Completion> Record();
   // Waits until all work enqueued so far is done. The caller has nothing else to do, so it runs the work that
   // the stream's thread has not taken yet. Passing small work to another thread would take longer than the

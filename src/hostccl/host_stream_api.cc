@@ -33,17 +33,21 @@ Handles& AllHandles();
 // The live streams and events. The object is never destroyed, because threads may use it until the process
 // ends.
 struct Handles {
-  // A child of fork() gets the mutex unlocked, whatever the parent's threads do.
+  // A child of fork() gets the mutex unlocked, whatever the parent's threads do, and searches for each stream
+  // again, because it cannot use those of its parent.
   Handles() {
     ::pthread_atfork([] { AllHandles().mutex.lock(); }, [] { AllHandles().mutex.unlock(); },
-                     [] { AllHandles().mutex.unlock(); });
+                     [] {
+                       AllHandles().ended.fetch_add(1, std::memory_order_release);
+                       AllHandles().mutex.unlock();
+                     });
   }
 
   std::mutex mutex;
   std::map<cudaStream_t, std::shared_ptr<HostStream>> streams;
-  // Number of streams that were destroyed. A thread's LastStream is valid as long as this number is the one
-  // it saw.
-  std::atomic<uint64_t> destroyed{0};
+  // Number of streams that were destroyed and of forks that led to this process. A thread's LastStream is
+  // valid as long as this number is the one it saw.
+  std::atomic<uint64_t> ended{0};
   std::map<hostcclEvent_t, std::shared_ptr<hostcclEvent>> events;
   std::shared_ptr<HostStream> null_stream;
 };
@@ -73,7 +77,7 @@ bool LatestRecord(hostcclEvent_t handle, std::shared_ptr<Completion>& latest) {
 // table, with its lock, takes as much as a tenth of a small call. This object does not keep the stream alive.
 struct LastStream {
   cudaStream_t handle = nullptr;
-  uint64_t destroyed = 0;
+  uint64_t ended = 0;
   std::weak_ptr<HostStream> stream;  // empty at first
 };
 
@@ -96,17 +100,17 @@ std::shared_ptr<HostStream> SearchStream(Handles& handles, cudaStream_t handle) 
 
 }  // namespace
 
-// The count of destroyed streams is read before the search. So if a stream is destroyed during the search,
-// the next call searches again.
+// The number of ended streams is read before the search. So if a stream is destroyed during the search, the
+// next call searches again.
 std::shared_ptr<HostStream> FindStream(cudaStream_t handle) {
   static thread_local LastStream last;
   Handles& handles = AllHandles();
-  const uint64_t destroyed = handles.destroyed.load(std::memory_order_acquire);
-  if (last.handle == handle && last.destroyed == destroyed) {
-    if (auto stream = last.stream.lock(); stream != nullptr && !stream->inherited()) return stream;
+  const uint64_t ended = handles.ended.load(std::memory_order_acquire);
+  if (last.handle == handle && last.ended == ended) {
+    if (auto stream = last.stream.lock()) return stream;
   }
   auto found = SearchStream(handles, handle);
-  last = {handle, destroyed, found};
+  last = {handle, ended, found};
   return found;
 }
 
@@ -133,7 +137,7 @@ ncclResult_t hostcclStreamDestroy(cudaStream_t stream) {
   if (found == handles.streams.end()) return ncclInvalidArgument;
   last = std::move(found->second);
   handles.streams.erase(found);
-  handles.destroyed.fetch_add(1, std::memory_order_release);
+  handles.ended.fetch_add(1, std::memory_order_release);
   if (last->inherited()) Leak(std::move(last));
   return ncclSuccess;
 }
@@ -189,8 +193,9 @@ ncclResult_t hostcclEventRecord(hostcclEvent_t event, cudaStream_t stream) {
 ncclResult_t hostcclEventSynchronize(hostcclEvent_t event) {
   std::shared_ptr<Completion> latest;
   if (!LatestRecord(event, latest)) return ncclInvalidArgument;
-  if (latest != nullptr) latest->Wait();
-  return ncclSuccess;
+  if (latest == nullptr) return ncclSuccess;
+  latest->Wait();
+  return latest->result();
 }
 
 ncclResult_t hostcclEventQuery(hostcclEvent_t event) {

@@ -107,7 +107,8 @@ class Launch::PlanRun {
     }
   }
 
-  // Copies the sends of this rank to itself into its receives, in order.
+  // Copies the sends of this rank to itself into its receives, in order. The group has checked that their
+  // numbers and sizes are equal.
   void CopyToSelf() {
     auto receive = plan_.receives.begin();
     for (const Transfer& send : plan_.sends) {
@@ -115,7 +116,7 @@ class Launch::PlanRun {
       receive = std::find_if(receive, plan_.receives.end(),
                              [&](const Transfer& transfer) { return transfer.peer == send.peer; });
       if (receive == plan_.receives.end()) return;
-      std::memmove(receive->buffer, send.buffer, std::min(send.bytes, receive->bytes));
+      std::memmove(receive->buffer, send.buffer, send.bytes);
       ++receive;
     }
   }

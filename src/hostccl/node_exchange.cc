@@ -3,6 +3,8 @@
 // src/transport/buffer_board.h for the shared memory.
 #include "src/hostccl/node_exchange.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -32,6 +34,7 @@ constexpr uint64_t kDropEvery = 64;
 NodeExchange::NodeExchange(Communicator& communicator, int channel, std::vector<NodeMember> members,
                            bool one_host, Scratch& scratch)
     : communicator_(communicator),
+      process_(::getpid()),
       channel_(channel),
       members_(std::move(members)),
       one_host_(one_host),
@@ -192,15 +195,20 @@ bool NodeExchange::AnyWithdrawn() const {
 }
 
 bool NodeExchange::PollEnter(int64_t /*arrival_ns*/) {
-  AccessGate& own = members_[static_cast<size_t>(self_)].header->gate;
-  own.touching.store(true, std::memory_order_seq_cst);
+  own_gate().touching.store(true, std::memory_order_seq_cst);
   if (!AnyWithdrawn() && !failed_) return true;
   Leave();
   return false;
 }
 
+bool NodeExchange::PollEnterToWrite(int64_t arrival_ns) {
+  own_gate().writer.store(process_, std::memory_order_relaxed);
+  return PollEnter(arrival_ns);
+}
+
 void NodeExchange::Leave() {
-  members_[static_cast<size_t>(self_)].header->gate.touching.store(false, std::memory_order_release);
+  own_gate().touching.store(false, std::memory_order_release);
+  own_gate().writer.store(0, std::memory_order_relaxed);
 }
 
 const std::byte* NodeExchange::Input(int member, size_t offset, size_t bytes) {

@@ -5,7 +5,7 @@
 //
 //   co_await node.Announce(own);              // all have announced
 //   for each piece:
-//     co_await node.Enter(node.BookIncoming(bytes));  // the piece may be touched
+//     co_await node.Enter(node.BookIncoming(bytes));  // the piece may be read
 //     ... node.Input(...), node.Output(...) ...
 //     node.Leave();
 //   co_await node.Finish();                   // nobody touches this rank's buffers any more
@@ -132,9 +132,10 @@ class NodeExchange {
   // the last message; 0 means at once.
   int64_t BookIncoming(size_t bytes);
   int64_t BookOutgoing(size_t bytes);
-  // Waits until the piece has arrived and peers' buffers may be touched. They may be touched until Leave,
-  // which must come before the lane's next wait. After a member gave up, the wait never ends.
+  // These wait until the piece has arrived and peers' buffers may be read, or read and written. They may be
+  // so until Leave, which must come before the lane's next wait. After a member gave up, the wait never ends.
   Until Enter(int64_t arrival_ns) { return {*this, &NodeExchange::PollEnter, arrival_ns}; }
+  Until EnterToWrite(int64_t arrival_ns) { return {*this, &NodeExchange::PollEnterToWrite, arrival_ns}; }
   // Ends the access to peers' buffers.
   void Leave();
   // Ends at once, unless the communicator has failed or a member has given up: then it never ends. Wait for
@@ -171,6 +172,7 @@ class NodeExchange {
     std::byte* recv = nullptr;
   };
 
+  AccessGate& own_gate() const { return members_[static_cast<size_t>(self_)].header->gate; }
   // Returns a member's board for this channel.
   BufferBoard& board(size_t member) const { return members_[member].header->boards[channel_]; }
   Parcel& parcel(size_t member, uint64_t step) const {
@@ -186,6 +188,7 @@ class NodeExchange {
   bool PollCarried(int64_t /*arrival_ns*/) { return AllCarried(); }
   bool PollArrived(int64_t /*arrival_ns*/) { return true; }
   bool PollEnter(int64_t arrival_ns);
+  bool PollEnterToWrite(int64_t arrival_ns);
   bool PollValid(int64_t /*arrival_ns*/) { return !failed_ && !AnyWithdrawn(); }
   bool PollFinish(int64_t arrival_ns);
   // Decides how to access each member's buffers: by their address, by a mapping, or by the system's copies.
@@ -196,6 +199,7 @@ class NodeExchange {
   void Check(const Status& status);
 
   Communicator& communicator_;
+  const int64_t process_;  // id of this process
   const int channel_;
   const std::vector<NodeMember> members_;
   const bool one_host_;

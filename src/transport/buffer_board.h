@@ -49,10 +49,13 @@ struct Parcel {
 //   peer:  sets touching = true, reads `withdrawn` of the others, uses a buffer only if all are false, then
 //          sets touching = false
 //   rank:  sets withdrawn = true, then waits until no peer is touching
-// All accesses are in one total order (seq_cst). So either the peer sees that the rank has withdrawn, or the
-// rank sees that the peer is touching.
+// All accesses to these two are in one total order (seq_cst). So either the peer sees that the rank has
+// withdrawn, or the rank sees that the peer is touching.
 struct alignas(64) AccessGate {
   std::atomic<bool> touching;
+  // Id of the process that may write to other ranks' buffers while `touching` is true; 0 if it only reads
+  // them. The owner stores this before it sets `touching`.
+  std::atomic<int64_t> writer;
   alignas(64) std::atomic<bool> withdrawn;
 };
 

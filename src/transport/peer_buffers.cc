@@ -121,6 +121,15 @@ bool CanReadProcess(int64_t pid, uint64_t address, uint64_t expected) {
          value == expected;
 }
 
+// Nothing is mapped at address 0, so a process that has memory gives EFAULT. One that has ended gives ESRCH,
+// also while its parent has not asked for its status.
+bool IsReadableProcess(int64_t pid) {
+  std::byte value{};
+  const iovec here{&value, 1};
+  const iovec there{nullptr, 1};
+  return ::process_vm_readv(static_cast<pid_t>(pid), &here, 1, &there, 1, 0) >= 0 || errno == EFAULT;
+}
+
 Status ReadPeerMemory(const BufferRef& ref, size_t offset, void* to, size_t bytes) {
   return CopyAcross(Direction::kRead, ref, offset, to, bytes);
 }

@@ -55,6 +55,9 @@ class PeerBuffers {
 // bytes at `address` of that process, which must be `expected`.
 bool CanReadProcess(int64_t pid, uint64_t address, uint64_t expected);
 
+// Returns whether process `pid` runs or is stopped, and the system lets this process read its memory.
+bool IsReadableProcess(int64_t pid);
+
 // These copy between this process and private memory of another one, at `offset` into the range `ref`. The
 // caller checks that the bytes lie inside `ref`. They return kPeerFailed when the peer is gone.
 Status ReadPeerMemory(const BufferRef& ref, size_t offset, void* to, size_t bytes);

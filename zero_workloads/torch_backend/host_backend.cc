@@ -158,6 +158,7 @@ HostBackend::WorkHandle HostBackend::Issue(Call call, bool several, const NcclCa
 
 HostBackend::WorkHandle HostBackend::IssueOn(const std::shared_ptr<Communicator>& communicator, Call call,
                                              bool several, const NcclCalls& calls) {
+  const BlockGuard guard(*this);
   const std::lock_guard lock(mutex_);
   const ncclResult_t result = IssueToNccl(*communicator, several, calls);
   if (result != ncclSuccess)
@@ -177,9 +178,25 @@ HostBackend::WorkHandle HostBackend::IssueOn(const std::shared_ptr<Communicator>
   return work;
 }
 
+HostBackend::BlockGuard::~BlockGuard() {
+  if (std::uncaught_exceptions() == exceptions_) return;
+  const std::lock_guard lock(backend_.mutex_);
+  if (backend_.Coalesces()) backend_.DropBlock();
+}
+
+// Simulating the end of NCCL's group closes the group without launching its calls.
+void HostBackend::DropBlock() {
+  coalescing_.reset();
+  ncclGroupSimulateEnd(nullptr);
+}
+
+// torch.distributed does not end a block that an exception leaves. So an open block of this thread is such a
+// one.
 void HostBackend::startCoalescing() {
   const std::lock_guard lock(mutex_);
-  TORCH_CHECK(!coalescing_, "coalescing blocks of one group cannot be nested");
+  if (Coalesces()) DropBlock();
+  TORCH_CHECK(!coalescing_, "another thread has opened a coalescing block of group ",
+              NameOf(options_->group_name));
   communicator_->handle();  // throws before NCCL's group is open
   ncclGroupStart();
   coalescing_.emplace();
@@ -187,7 +204,7 @@ void HostBackend::startCoalescing() {
 
 HostBackend::WorkHandle HostBackend::endCoalescing() {
   const std::lock_guard lock(mutex_);
-  TORCH_CHECK(Coalesces(), "no coalescing block is open on this thread");
+  TORCH_CHECK(Coalesces(), "no coalescing block is open on this thread, or a call inside it failed");
   auto work = std::move(coalescing_->work);
   coalescing_.reset();
   const ncclResult_t result = ncclGroupEnd();

@@ -10,6 +10,7 @@
 
 #include <unistd.h>
 
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -117,6 +118,20 @@ class HostBackend final : public c10d::Backend {
     // The work of the block's first call. Later calls of the block join this work.
     c10::intrusive_ptr<PendingWork> work;
   };
+  // Drops this thread's open block if the operation that declares the guard throws: torch.distributed does
+  // not end the block then, and later calls of the thread would join it and never run. The destructor locks
+  // the backend's mutex.
+  class BlockGuard {
+   public:
+    explicit BlockGuard(HostBackend& backend) : backend_(backend) {}
+    ~BlockGuard();
+    BlockGuard(const BlockGuard&) = delete;
+    BlockGuard& operator=(const BlockGuard&) = delete;
+
+   private:
+    HostBackend& backend_;
+    const int exceptions_ = std::uncaught_exceptions();
+  };
   // A function that issues the NCCL calls of one operation.
   using NcclCalls = std::function<ncclResult_t(ncclComm_t communicator, cudaStream_t stream)>;
 
@@ -128,6 +143,8 @@ class HostBackend final : public c10d::Backend {
   static ncclResult_t IssueToNccl(Communicator& communicator, bool several, const NcclCalls& calls);
   // True if a call of this thread joins an open block. The caller holds the mutex.
   bool Coalesces() const { return coalescing_ && coalescing_->thread == std::this_thread::get_id(); }
+  // Closes the open block of this thread without running its calls. The caller holds the mutex.
+  void DropBlock();
   // Creates a work with the next sequence number.
   c10::intrusive_ptr<PendingWork> NewWork(Call call);
   // Sends inputs[r] to each rank r, and receives outputs[r] from rank r.

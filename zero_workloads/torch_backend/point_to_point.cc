@@ -65,6 +65,7 @@ HostBackend::WorkHandle HostBackend::Message(Call call, int peer,
 }
 
 HostBackend::WorkHandle HostBackend::send(Tensors& tensors, int destination, int tag) {
+  const BlockGuard guard(*this);
   const at::Tensor& tensor = CheckMessage("send", tensors, tag);
   const NcclElements elements = MovedElements(tensor);
   return Message({"send", c10d::OpType::SEND, c10d::kUnsetTimeout, {{tensor}, {tensor}}}, destination,
@@ -77,6 +78,7 @@ HostBackend::WorkHandle HostBackend::send(Tensors& tensors, int destination, int
 }
 
 HostBackend::WorkHandle HostBackend::recv(Tensors& tensors, int source, int tag) {
+  const BlockGuard guard(*this);
   const at::Tensor& tensor = CheckMessage("recv", tensors, tag);
   const NcclElements elements = MovedElements(tensor);
   return Message({"recv", c10d::OpType::RECV, c10d::kUnsetTimeout, {{tensor}, {tensor}}}, source,

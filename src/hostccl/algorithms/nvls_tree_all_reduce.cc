@@ -69,7 +69,7 @@ size_t TouchedBytes(const ChannelWork& work) {
 }
 
 // Stores the chunk that this head has finished into the other members' buffers. Call it between
-// NodeExchange::Enter and Leave.
+// NodeExchange::EnterToWrite and Leave.
 void StoreToNode(NodeExchange& node, const ChannelWork& work, const Reduction& reduction,
                  const Chunk& chunk) {
   const std::byte* const from = work.Output(chunk.offset);
@@ -215,7 +215,7 @@ Lane NvlsTreeUp(Primitives& tree, const ChannelWork& work) {
       continue;
     }
     co_await tree.RecvReduceCopySend(of_node.data(), work.Output(chunk.offset), chunk.count, true);
-    co_await node.Enter(0);
+    co_await node.EnterToWrite(0);
     StoreToNode(node, work, tree.reduction(), chunk);
     node.Leave();
     stored_ns = node.BookOutgoing(chunk.count * bytes);
@@ -238,7 +238,7 @@ Lane NvlsTreeDown(Primitives& tree, const ChannelWork& work) {
   for (size_t round = 0; place.OwnChunk(round).count > 0; ++round) {
     const Chunk chunk = place.OwnChunk(round);
     co_await tree.RecvCopySend(work.Output(chunk.offset), chunk.count);
-    co_await node.Enter(0);
+    co_await node.EnterToWrite(0);
     StoreToNode(node, work, tree.reduction(), chunk);
     node.Leave();
     stored_ns = node.BookOutgoing(chunk.count * work.element_bytes);

@@ -24,7 +24,7 @@ Lane AllReduceInPlace(Primitives& slots, const ChannelWork& work) {
     NodeSum sum(node, slots.reduction(), 2 * work.count * bytes);
     std::vector<std::byte*> outputs;
     while (pieces.Next()) {
-      co_await node.Enter(pieces.arrival_ns());
+      co_await node.EnterToWrite(pieces.arrival_ns());
       const auto [offset, count] = pieces.piece();
       outputs.assign(1, work.Output(offset));
       for (int member = 0; member < node.size(); ++member) {

@@ -35,6 +35,7 @@ std::shared_ptr<ProfilerSession> ProfilerSession::Open(const CommunicatorInfo& i
 }
 
 void* ProfilerSession::Start(ncclProfilerEventDescr_v7_t event) const {
+  const std::shared_lock lock(mutex_);
   if (profiler_ == nullptr) return nullptr;
   event.rank = rank_;
   void* handle = nullptr;
@@ -43,22 +44,27 @@ void* ProfilerSession::Start(ncclProfilerEventDescr_v7_t event) const {
 }
 
 void ProfilerSession::Stop(void* handle) const {
-  if (handle != nullptr && profiler_ != nullptr) profiler_->functions.stopEvent(handle);
+  if (handle == nullptr) return;
+  const std::shared_lock lock(mutex_);
+  if (profiler_ != nullptr) profiler_->functions.stopEvent(handle);
 }
 
 void ProfilerSession::Record(void* handle, ncclProfilerEventState_t state) const {
-  if (handle == nullptr || profiler_ == nullptr) return;
-  profiler_->functions.recordEventState(handle, state, nullptr);
+  if (handle == nullptr) return;
+  const std::shared_lock lock(mutex_);
+  if (profiler_ != nullptr) profiler_->functions.recordEventState(handle, state, nullptr);
 }
 
 void ProfilerSession::RecordTime(void* handle, ncclProfilerEventState_t state, int64_t ns) const {
-  if (handle == nullptr || profiler_ == nullptr) return;
+  if (handle == nullptr) return;
   ncclProfilerEventStateArgs_v7_t arguments{};
   arguments.kernelCh.pTimer = static_cast<uint64_t>(ns);
-  profiler_->functions.recordEventState(handle, state, &arguments);
+  const std::shared_lock lock(mutex_);
+  if (profiler_ != nullptr) profiler_->functions.recordEventState(handle, state, &arguments);
 }
 
 void ProfilerSession::Finalize() {
+  const std::lock_guard lock(mutex_);
   if (profiler_ == nullptr) return;
   // As in NCCL, the plugin's finalize is not called if its init set no context.
   if (context_ != nullptr) profiler_->functions.finalize(context_);

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <memory>
+#include <mutex>
+#include <shared_mutex>
 #include <string>
 
 #include "src/collective/collective.h"
@@ -41,10 +43,14 @@ class ProfilerSession {
   // groups calls it.
   uint64_t NextSequence(Collective collective) { return sequence_[static_cast<size_t>(collective)]++; }
 
-  // Calls the plugin's finalize, once, when no event is open. This may close the library.
+  // Calls the plugin's finalize, once. This may close the library. It waits until no thread is in one of the
+  // functions above, which have no effect afterwards. Events that are open then, because an abort on another
+  // thread ends the communicator, are never stopped.
   void Finalize();
 
  private:
+  // The plugin's event functions run with a shared lock, its finalize runs with an exclusive one.
+  mutable std::shared_mutex mutex_;
   std::shared_ptr<const ProfilerInterface> profiler_;
   void* context_;
   int rank_;

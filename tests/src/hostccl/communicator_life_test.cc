@@ -320,6 +320,30 @@ TEST(CommunicatorLife, AnAbortMayComeWhileOtherThreadsCall) {
   }
 }
 
+// The calls run by their kept plan. The other rank notices that this one is gone.
+TEST(CommunicatorLife, AnAbortMayComeWhileARepeatedCallRuns) {
+  for (int round = 0; round < Rounds(100); ++round) {
+    const ncclResult_t ended = SpawnRanks(2, [](RankContext& rank) {
+      ncclComm_t const comm = rank.comm;
+      std::atomic<int> calls{0};
+      const auto abort = [&] {
+        while (calls < 20) std::this_thread::yield();
+        EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+      };
+      std::thread aborts;
+      if (rank.rank == 0) aborts = std::thread(abort);
+      float value = 1;
+      while (ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comm, rank.stream) == ncclSuccess) ++calls;
+      EXPECT_GE(calls, 20);
+      hostcclStreamSynchronize(rank.stream);
+      if (rank.rank == 1) return;
+      aborts.join();
+      rank.comm = nullptr;
+    });
+    EXPECT_EQ(ended, ncclSuccess);
+  }
+}
+
 TEST(CommunicatorLife, ConfigValuesThatNcclRefusesAreNamed) {
   ncclUniqueId id{};
   ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);

@@ -113,6 +113,47 @@ TEST(NcclApi, ATransferToItselfNeedsItsOtherEndInTheGroup) {
   }
 }
 
+// NCCL would write as much as is sent, beyond the end of a shorter buffer.
+TEST(NcclApi, ATransferToItselfHasOneSize) {
+  for (const int n : {1, 2}) {
+    EXPECT_EQ(SpawnRanks(n,
+                         [](RankContext& rank) {
+                           const int sent[2] = {7, 8};
+                           int received[4] = {1, 2, 3, 4};
+                           for (const size_t count : {1, 3}) {
+                             ncclGroupStart();
+                             ncclSend(sent, 2, ncclInt, rank.rank, rank.comm, rank.stream);
+                             ncclRecv(received, count, ncclInt, rank.rank, rank.comm, rank.stream);
+                             EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage) << count;
+                           }
+                           EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclSuccess);
+                           EXPECT_EQ(received[0], 1) << "nothing of the groups ran";
+                         }),
+              ncclSuccess);
+  }
+}
+
+// Both wait for a message that never comes. The error stays on the stream until the stream is synchronized.
+TEST(NcclApi, AnEventTellsThatTheWorkBeforeItFailed) {
+  EXPECT_EQ(SpawnRanks(2,
+                       [](RankContext& rank) {
+                         float value = 1;
+                         hostcclEvent_t event = nullptr;
+                         ASSERT_EQ(hostcclEventCreate(&event), ncclSuccess);
+                         ASSERT_EQ(ncclRecv(&value, 1, ncclFloat, 1 - rank.rank, rank.comm, rank.stream),
+                                   ncclSuccess);
+                         ASSERT_EQ(hostcclEventRecord(event, rank.stream), ncclSuccess);
+                         ASSERT_EQ(ncclCommRevoke(rank.comm, NCCL_REVOKE_DEFAULT), ncclSuccess);
+                         EXPECT_EQ(hostcclEventSynchronize(event), ncclRemoteError);
+                         EXPECT_EQ(hostcclEventSynchronize(event), ncclRemoteError) << "also again";
+                         EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
+                         ASSERT_EQ(hostcclEventRecord(event, rank.stream), ncclSuccess);
+                         EXPECT_EQ(hostcclEventSynchronize(event), ncclSuccess) << "no work since";
+                         EXPECT_EQ(hostcclEventDestroy(event), ncclSuccess);
+                       }),
+            ncclSuccess);
+}
+
 TEST(NcclApi, NothingOfAGroupStartsBeforeItsOutermostEnd) {
   EXPECT_EQ(SpawnRanks(2,
                        [](RankContext& rank) {

@@ -7,14 +7,19 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <random>
 #include <span>
 #include <string_view>
+#include <thread>
 #include <tuple>
 
+#include "src/base/clock.h"
 #include "src/base/shared_memory.h"
+#include "src/hostccl/debug_log.h"
 #include "tests/src/hostccl/random_call.h"
 #include "tests/support/forked_ranks.h"
 #include "tests/support/rounds.h"
@@ -266,6 +271,57 @@ TEST(NodeBuffers, APeerThatDiesIsARemoteError) {
     EXPECT_TRUE(WIFSIGNALED(statuses[1])) << statuses[1];
     EXPECT_TRUE(WIFEXITED(statuses[2]) && WEXITSTATUS(statuses[2]) == 0) << statuses[2];
   }
+}
+
+// Rank 1 may write to the buffers of rank 0 and stands still for longer than rank 0 waits for a reader.
+TEST(NodeBuffers, AWithdrawalWaitsForAProcessThatStandsStillWhileItWrites) {
+  WithRankProcesses(2, [](const CommunicatorPointer& communicator) {
+    const std::atomic<bool>& touching = communicator->header(1).gate.touching;
+    const std::atomic<bool>& withdrawn = communicator->header(0).gate.withdrawn;
+    if (communicator->rank() == 1) {
+      EXPECT_TRUE(communicator->node_exchange(0).EnterToWrite(0).Advance());
+      while (!withdrawn) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(800));
+      return communicator->node_exchange(0).Leave();
+    }
+    while (!touching) std::this_thread::yield();
+    communicator->WithdrawBuffers();
+    EXPECT_EQ(touching, !communicator->copies_between_processes());
+  });
+}
+
+// Its parent has not waited for it yet, so the process id is still in use.
+TEST(NodeBuffers, AWithdrawalDoesNotWaitForAProcessThatDiedWhileItWrote) {
+  const auto statuses = RunRankProcesses(2, [](const CommunicatorPointer& communicator) {
+    if (communicator->rank() == 1) {
+      EXPECT_TRUE(communicator->node_exchange(0).EnterToWrite(0).Advance());
+      ::raise(SIGKILL);
+    }
+    while (!communicator->header(1).gate.touching) std::this_thread::yield();
+    const int64_t begin_ns = MonotonicNanoseconds();
+    communicator->WithdrawBuffers();
+    EXPECT_LT(MonotonicNanoseconds() - begin_ns, communicator->timeout_ms() * 1'000'000 / 2);
+  });
+  EXPECT_TRUE(WIFEXITED(statuses[0]) && WEXITSTATUS(statuses[0]) == 0) << statuses[0];
+}
+
+TEST(NodeBuffers, AWithdrawalNamesAProcessThatStandsStillBeyondTheTimeOut) {
+  ::setenv("HOSTCCL_TIMEOUT_MS", "700", 1);
+  WithRankProcesses(2, [](const CommunicatorPointer& communicator) {
+    std::atomic<uint64_t>& ended = communicator->header(0).completed_launches;
+    if (communicator->rank() == 1) {
+      EXPECT_TRUE(communicator->node_exchange(0).EnterToWrite(0).Advance());
+      while (ended == 0) std::this_thread::yield();
+      return;
+    }
+    while (!communicator->header(1).gate.touching) std::this_thread::yield();
+    communicator->WithdrawBuffers();
+    if (communicator->copies_between_processes()) {
+      EXPECT_NE(LastWarning().find("is stopped while it writes"), std::string::npos) << LastWarning();
+    }
+    ended = 1;
+  });
+  ::unsetenv("HOSTCCL_TIMEOUT_MS");
 }
 
 std::string CaseName(const ::testing::TestParamInfo<MemoryCase>& info) {

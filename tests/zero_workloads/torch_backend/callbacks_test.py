@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Futures, their callbacks, and PyTorch's registry of works."""
+"""Futures, their callbacks, PyTorch's registry of works, and coalescing blocks."""
 import importlib.util
 import threading
 import unittest
@@ -145,6 +145,32 @@ def a_call_of_another_thread_is_no_part_of_a_block():
     assert inside.eq(1).all()
 
 
+def exchange(sent, received):
+    other = 1 - dist.get_rank()
+    for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, sent, other), dist.P2POp(dist.irecv, received, other)]):
+        work.wait()
+
+
+def a_block_that_fails_is_dropped():
+    """torch.distributed does not end a block that an exception leaves."""
+    rank, check = dist.get_rank(), unittest.TestCase()
+    mine, received = torch.full((2000,), float(rank)), torch.zeros(2000)
+    wrong = [dist.P2POp(dist.isend, mine, 1 - rank), dist.P2POp(dist.isend, mine, 1 - rank, tag=3)]
+    with check.assertRaisesRegex(ValueError, "send: tag 3"):
+        dist.batch_isend_irecv(wrong)
+    tensor = mine.clone()
+    dist.broadcast(tensor, 1)
+    assert tensor.eq(1).all(), "the call joined the block that failed"
+    exchange(mine, received)
+    assert received.eq(1 - rank).all()
+    with check.assertRaisesRegex(KeyError, "of the program"):
+        with _coalescing_manager(device=torch.device("cpu")):
+            dist.broadcast(mine, 1)
+            raise KeyError("of the program")
+    exchange(mine, received.zero_())
+    assert received.eq(1 - rank).all() and mine.eq(rank).all()
+
+
 class Callbacks(unittest.TestCase):
     def test_a_callback_waits_for_a_call(self):
         run_ranks(a_callback_waits_for_a_call, 2, timeout=STUCK)
@@ -160,6 +186,9 @@ class Callbacks(unittest.TestCase):
 
     def test_a_call_of_another_thread_is_no_part_of_a_block(self):
         run_ranks(a_call_of_another_thread_is_no_part_of_a_block, 2, timeout=STUCK)
+
+    def test_a_block_that_fails_is_dropped(self):
+        run_ranks(a_block_that_fails_is_dropped, 2, timeout=STUCK)
 
     def test_waited_works_leave_the_registry(self):
         run_ranks(waited_works_leave_the_registry, 2)

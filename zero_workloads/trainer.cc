@@ -324,11 +324,14 @@ Status CapMemory(const ResidualSettings& residual) {
                                                   : MemoryAllocator::kFirstFit);
 }
 
-// Hash of the settings and the text, which must be equal on all ranks.
+// Hash of the settings and the text, which must be equal on all ranks. Ranks with held-out texts of different
+// lengths would make different numbers of calls in an evaluation.
 uint64_t RunFingerprint(const TrainingSettings& settings, const TextDataset& text) {
   const std::string canonical = settings.Canonical() + settings.checkpoint.Canonical();
-  const uint64_t seed = XXH3_64bits(canonical.data(), canonical.size());
-  return XXH3_64bits_withSeed(text.train.data(), text.train.size(), seed);
+  uint64_t hash = XXH3_64bits(canonical.data(), canonical.size());
+  for (const std::vector<uint8_t>* part : {&text.train, &text.held_out})
+    hash = XXH3_64bits_withSeed(part->data(), part->size(), hash);
+  return hash;
 }
 
 }  // namespace

@@ -117,6 +117,16 @@ TEST(BadInput, RankThatNeverComes) {
   EXPECT_THAT(rank.output, HasSubstr("rank(s) 1, 2 of 3 did not join"));
 }
 
+TEST(BadInput, RanksWithOtherHeldOutTexts) {
+  Launch launch{.ranks = 2, .arguments = SmallModelWith({"--stage", "3", "--eval-at-end"})};
+  // A file that has the process's id in it.
+  launch.arguments.insert(launch.arguments.end(), {"--held-out", "/proc/self/stat"});
+  for (const RankOutcome& rank : RunRanks(launch)) {
+    EXPECT_EQ(rank.exit_code, kUsage) << rank.output;
+    EXPECT_THAT(rank.output, HasSubstr("rank 1 was started with other options or another text than rank 0"));
+  }
+}
+
 TEST(BadInput, RankThatDiesDuringTraining) {
   const TemporaryFolder folder;
   const std::string json = (folder / "report.json").string();

@@ -44,6 +44,19 @@ TEST(Resuming, TheLossScaleGoesOn) {
   ExpectContinues(whole, rest, "fp16");
 }
 
+TEST(Resuming, AFixedLossScaleIsWhatTheOptionsSay) {
+  const TemporaryFolder place;
+  const Arguments half = {"--dtype", "fp16", "--stage", "1"}, fixed = {"--loss-scale", "8"},
+                  rising = {"--loss-scale", "dynamic", "--first-loss-scale", "1024"};
+  for (const auto& [before, after, scale] :
+       std::vector<std::tuple<Arguments, Arguments, double>>{{rising, fixed, 8}, {fixed, rising, 1024}}) {
+    const fs::path folder = place / before.back();
+    TrainSmall(2, Saving(folder) + half + before);
+    const TrainingReport rest = TrainSmall(2, Saving(folder) + half + after + Arguments{"--resume", "4"});
+    EXPECT_EQ(rest.loss_scales, std::vector<double>(4, scale));
+  }
+}
+
 TEST(Resuming, OffloadedStatesAreSavedAndGoOn) {
   const TemporaryFolder place;
   const fs::path folder = place / "checkpoints", files = place / "files";

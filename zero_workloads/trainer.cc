@@ -209,6 +209,8 @@ LiveSettings LiveSettingsOf(const Run& run) {
 // Begins a step: changes the engine to its live settings, and tells the user what has changed.
 void BeginStep(const Run& run, int64_t step, ZeroEngine* engine) {
   run.grid->SetStep(step);
+  // Time waited since the last step belongs to an evaluation or a checkpoint, not to this step.
+  TakeComputeWaitNanoseconds();
   const LiveSettings live = LiveSettingsOf(run);
   if (live == engine->live()) return;
   engine->SetLive(live);
@@ -305,6 +307,7 @@ void RunSteps(const Run& run) {
     if (due || (last && settings.evaluate_at_end)) evaluate(step, samples.rows);
   }
   AddCounters(run, engine.get(), &report);
+  report.steps = settings.steps - first_step;
   report.nanoseconds = MonotonicNanoseconds() - start;
   run.progress->End(report);
 }

@@ -71,6 +71,9 @@ TEST(BadInput, OptionValues) {
   ExpectFailure(SmallModelWith({"--micro-steps", "1.5"}), kUsage, "--micro-steps");
   ExpectFailure(SmallModelWith({"--no-such-option"}), kUsage, "--no-such-option");
   ExpectFailure(SmallModelWith({"--json", "/no/such/folder/report"}), kUsage, "cannot be written");
+  ExpectFailure({"train", "--data", DYNAMICCL_TEST_TEXT, "--batch", "auto", "--memory-cap", "64M",
+                 "--contiguous-pools", "--activation-checkpoints", "full"},
+                kUsage, "--batch auto with --contiguous-pools");
   ExpectFailure({"train", "--data", DYNAMICCL_TEST_TEXT, "--hidden", "100", "--heads", "3"}, kUsage,
                 "--hidden 100 is not a multiple of --heads 3");
 }

@@ -211,8 +211,7 @@ void Progress::Evaluated(int64_t step, double bits_per_byte) {
 void Progress::End(const RunReport& report) {
   if (!speaks_) return;
   const double seconds = static_cast<double>(report.nanoseconds) / kNanosecondsPerSecond;
-  fmt::print("{} steps in {:.1f} s; parameters sha256 {}\n", settings_.steps, seconds,
-             report.parameters_sha256);
+  fmt::print("{} steps in {:.1f} s; parameters sha256 {}\n", report.steps, seconds, report.parameters_sha256);
   fmt::print("{}\n", MemoryText(report.memory));
   if (report.host_memory.use.peak > 0) fmt::print("{}", HostMemoryText(report.host_memory));
   if (report.offload.file_bytes > 0) fmt::print("{}", OffloadText(report.offload));

@@ -40,6 +40,8 @@ struct StepReport {
 
 // The results of the whole run, after its last step.
 struct RunReport {
+  // Steps of this run, without those of the run from whose checkpoint it continued.
+  int64_t steps = 0;
   std::string parameters_sha256;
   // Bits per byte on the held-out text. Set only if the setting evaluate_at_end is true.
   double held_out_bits_per_byte = 0.0;

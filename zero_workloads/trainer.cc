@@ -209,6 +209,8 @@ LiveSettings LiveSettingsOf(const Run& run) {
 // Begins a step: changes the engine to its live settings, and tells the user what has changed.
 void BeginStep(const Run& run, int64_t step, ZeroEngine* engine) {
   run.grid->SetStep(step);
+  // Time waited since the last step belongs to an evaluation or a checkpoint, not to this step.
+  TakeComputeWaitNanoseconds();
   const LiveSettings live = LiveSettingsOf(run);
   if (live == engine->live()) return;
   engine->SetLive(live);
@@ -305,6 +307,7 @@ void RunSteps(const Run& run) {
     if (due || (last && settings.evaluate_at_end)) evaluate(step, samples.rows);
   }
   AddCounters(run, engine.get(), &report);
+  report.steps = settings.steps - first_step;
   report.nanoseconds = MonotonicNanoseconds() - start;
   run.progress->End(report);
 }
@@ -324,11 +327,14 @@ Status CapMemory(const ResidualSettings& residual) {
                                                   : MemoryAllocator::kFirstFit);
 }
 
-// Hash of the settings and the text, which must be equal on all ranks.
+// Hash of the settings and the text, which must be equal on all ranks. Ranks with held-out texts of different
+// lengths would make different numbers of calls in an evaluation.
 uint64_t RunFingerprint(const TrainingSettings& settings, const TextDataset& text) {
   const std::string canonical = settings.Canonical() + settings.checkpoint.Canonical();
-  const uint64_t seed = XXH3_64bits(canonical.data(), canonical.size());
-  return XXH3_64bits_withSeed(text.train.data(), text.train.size(), seed);
+  uint64_t hash = XXH3_64bits(canonical.data(), canonical.size());
+  for (const std::vector<uint8_t>* part : {&text.train, &text.held_out})
+    hash = XXH3_64bits_withSeed(part->data(), part->size(), hash);
+  return hash;
 }
 
 }  // namespace

@@ -16,6 +16,18 @@ namespace {
 // Number of bytes in a GB, the unit of the messages.
 constexpr double kGb = 1e9;
 
+// The memory that a rank may take; 0 if the ranks share the host's memory without a limit.
+int64_t LimitOfRank(const TrainingSettings& settings) {
+  return settings.residual.memory_cap > 0 ? settings.residual.memory_cap : DeviceMemoryBytes();
+}
+
+// True if the optimizer's states are outside of the memory that CheckPresetFits looks at: in files, or in
+// host memory where the device's memory is what is limited.
+bool StatesAreElsewhere(const TrainingSettings& settings) {
+  if (settings.offload_optimizer == "cpu") return LimitOfRank(settings) > 0;
+  return settings.offload_optimizer != "none";
+}
+
 EstimateSettings EstimateOfRun(const TrainingSettings& settings, int world) {
   EstimateSettings run;
   run.shape = TransformerShape{settings.model.layers, settings.model.hidden, settings.model.sequence,
@@ -32,6 +44,7 @@ EstimateSettings EstimateOfRun(const TrainingSettings& settings, int world) {
     run.bucket_bytes = static_cast<double>(settings.bucket_bytes);
   run.units_ahead = settings.units_ahead();
   run.blocks_in_unit = settings.blocks_in_unit();
+  if (StatesAreElsewhere(settings)) run.optimizer_bytes = 0;
   return run;
 }
 
@@ -39,9 +52,10 @@ std::string EstimateCommandLine(const EstimateSettings& run) {
   return fmt::format(
       "dynamiccl zero estimate --layers {} --hidden {} --sequence {} --vocabulary {} --untied-head --dtype "
       "{} "
-      "--ranks {} --tensor-parallel {} --batch {} --checkpoints {} --prefetch-units {} --unit-blocks {}",
+      "--ranks {} --tensor-parallel {} --batch {} --checkpoints {} --prefetch-units {} --unit-blocks {}{}",
       run.shape->layers, run.shape->hidden, run.shape->sequence, run.shape->vocabulary, run.dtype, run.ranks,
-      run.tensor_parallel, run.batch, Name(run.checkpoints), run.units_ahead, run.blocks_in_unit);
+      run.tensor_parallel, run.batch, Name(run.checkpoints), run.units_ahead, run.blocks_in_unit,
+      run.optimizer_bytes ? fmt::format(" --optimizer-bytes {}", *run.optimizer_bytes) : "");
 }
 
 }  // namespace
@@ -67,8 +81,7 @@ Status CheckPresetFits(const std::string& name, const TrainingSettings& settings
   DYNAMICCL_CHECK_OK(Validate(settings));
   const EstimateSettings run = EstimateOfRun(settings, world);
   const double needed = EstimateOf(run)[static_cast<size_t>(settings.stage)].total();
-  const int64_t of_device =
-      settings.residual.memory_cap > 0 ? settings.residual.memory_cap : DeviceMemoryBytes();
+  const int64_t of_device = LimitOfRank(settings);
   const bool shared = of_device == 0;
   const int64_t there = shared ? available_bytes : of_device;
   const int sharing = shared ? ranks_here : 1;

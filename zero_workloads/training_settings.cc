@@ -162,7 +162,15 @@ Status ValidateMemory(const TrainingSettings& settings) {
                               "and checkpoints do not keep it"),
                     "give --batch a number, or leave the checkpoints out");
   }
-  if (settings.batch == 0 && settings.residual.activation_checkpoints == "auto") {
+  const std::string& kept = settings.residual.activation_checkpoints;
+  if (settings.batch == 0 && settings.residual.contiguous_pools && kept != "none" && kept != "auto") {
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument,
+                  "--batch auto with --contiguous-pools: the pool has a slot for each block's input, whose "
+                  "size depends on the batch"),
+        "give --batch a number, or leave the pools out");
+  }
+  if (settings.batch == 0 && kept == "auto") {
     return WithHint(
         MakeError(ErrorKind::kInvalidArgument,
                   "--batch auto and --activation-checkpoints auto each choose for the other's choice"),

@@ -71,6 +71,9 @@ TEST(BadInput, OptionValues) {
   ExpectFailure(SmallModelWith({"--micro-steps", "1.5"}), kUsage, "--micro-steps");
   ExpectFailure(SmallModelWith({"--no-such-option"}), kUsage, "--no-such-option");
   ExpectFailure(SmallModelWith({"--json", "/no/such/folder/report"}), kUsage, "cannot be written");
+  ExpectFailure({"train", "--data", DYNAMICCL_TEST_TEXT, "--batch", "auto", "--memory-cap", "64M",
+                 "--contiguous-pools", "--activation-checkpoints", "full"},
+                kUsage, "--batch auto with --contiguous-pools");
   ExpectFailure({"train", "--data", DYNAMICCL_TEST_TEXT, "--hidden", "100", "--heads", "3"}, kUsage,
                 "--hidden 100 is not a multiple of --heads 3");
 }
@@ -115,6 +118,16 @@ TEST(BadInput, RankThatNeverComes) {
   const RankOutcome rank = RunRanks(launch)[0];
   EXPECT_EQ(rank.exit_code, kJobFailed);
   EXPECT_THAT(rank.output, HasSubstr("rank(s) 1, 2 of 3 did not join"));
+}
+
+TEST(BadInput, RanksWithOtherHeldOutTexts) {
+  Launch launch{.ranks = 2, .arguments = SmallModelWith({"--stage", "3", "--eval-at-end"})};
+  // A file that has the process's id in it.
+  launch.arguments.insert(launch.arguments.end(), {"--held-out", "/proc/self/stat"});
+  for (const RankOutcome& rank : RunRanks(launch)) {
+    EXPECT_EQ(rank.exit_code, kUsage) << rank.output;
+    EXPECT_THAT(rank.output, HasSubstr("rank 1 was started with other options or another text than rank 0"));
+  }
 }
 
 TEST(BadInput, RankThatDiesDuringTraining) {

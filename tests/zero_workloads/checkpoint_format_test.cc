@@ -258,7 +258,7 @@ class DamagedCheckpoint : public ::testing::Test {
  protected:
   // Three blocks in each of two data files.
   void SetUp() override {
-    WriteSample(folder_, 30, 2, 100, {{"large", {1000, 100}}, {"small", {3}}});
+    WriteSample(folder_, 30, 2, {100}, {{"large", {1000, 100}}, {"small", {3}}});
     ASSERT_TRUE(VerifyAt(path()));
   }
   std::string path() const { return folder_.PathOf(30); }
@@ -329,7 +329,7 @@ TEST_F(DamagedCheckpoint, WithoutDescriptorsNothingIsCalledDamagedOrMissing) {
 }
 
 TEST_F(DamagedCheckpoint, AFileOfAnotherStepIsNamedAsSuch) {
-  WriteSample(folder_, 40, 2, 100, {{"large", {1000, 100}}, {"small", {3}}});
+  WriteSample(folder_, 40, 2, {100}, {{"large", {1000, 100}}, {"small", {3}}});
   fs::copy_file(folder_.PathOf(40) + "/rank-00001.data", data(), fs::copy_options::overwrite_existing);
   ExpectDamage(path(), "the file is of step 40, the index of step 30");
 }
@@ -356,14 +356,24 @@ TEST(CheckpointFolder, KeepsTheNewestAndSetsLaterOnesAside) {
   const TemporaryFolder place;
   const CheckpointFolder folder((place / "checkpoints").string());
   EXPECT_TRUE(folder.Steps()->empty());
-  for (const int64_t step : {10, 20, 30}) WriteSample(folder, step, 1, 2);
+  for (const int64_t step : {10, 20, 30}) WriteSample(folder, step, 1, {2});
   EXPECT_EQ(*folder.Steps(), (std::vector<int64_t>{20, 30}));
-  WriteSample(folder, 25, 1, 2);  // of a run that went on from step 20
+  WriteSample(folder, 25, 1, {2});  // of a run that went on from step 20
   EXPECT_EQ(*folder.Steps(), (std::vector<int64_t>{20, 25}));
   EXPECT_TRUE(fs::exists(folder.path() + "/set-aside-step-00000030/index"));
-  WriteSample(folder, 25, 1, 2);
+  WriteSample(folder, 25, 1, {2});
   EXPECT_EQ(*folder.Steps(), (std::vector<int64_t>{20, 25}));
   EXPECT_TRUE(VerifyAt(folder.PathOf(25)));
+}
+
+TEST(CheckpointFolder, SetsAsideAllThatIsNewerThanTheNewestOwn) {
+  const TemporaryFolder place;
+  const CheckpointFolder folder((place / "checkpoints").string());
+  for (const int64_t step : {10, 20, 30}) WriteSample(folder, step, 1);
+  WriteSample(folder, 40, 1, {.keep = 9, .newest_own = 10});  // of a run that went on from step 10
+  EXPECT_EQ(*folder.Steps(), (std::vector<int64_t>{10, 40}));
+  EXPECT_TRUE(fs::exists(folder.path() + "/set-aside-step-00000020/index"));
+  EXPECT_TRUE(fs::exists(folder.path() + "/set-aside-step-00000030/index"));
 }
 
 TEST(CheckpointFolder, IsRefusedAtOnceIfItCannotBeWritten) {
@@ -392,12 +402,12 @@ TEST(CheckpointFolder, WhatWasSetAsideStays) {
   const TemporaryFolder place;
   const CheckpointFolder folder((place / "checkpoints").string());
   const std::string aside = folder.path() + "/set-aside-step-00000020";
-  WriteSample(folder, 10, 1, 9);
+  WriteSample(folder, 10, 1, {9});
   for (const char* run : {"first", "second", "third"}) {
-    WriteSample(folder, 20, 1, 9);
+    WriteSample(folder, 20, 1, {9});
     std::ofstream(folder.PathOf(20) + "/" + run) << "marks the run";
   }
-  WriteSample(folder, 15, 1, 9);
+  WriteSample(folder, 15, 1, {9});
   EXPECT_TRUE(fs::exists(aside + "/first"));
   EXPECT_TRUE(fs::exists(aside + ".2/second"));
   EXPECT_TRUE(fs::exists(aside + ".3/third"));
@@ -407,14 +417,14 @@ TEST(CheckpointFolder, WhatWasSetAsideStays) {
 TEST(CheckpointFolder, AnOldCheckpointThatCannotBeRemovedFailsNoSave) {
   const TemporaryFolder place;
   const CheckpointFolder folder((place / "checkpoints").string());
-  WriteSample(folder, 10, 1, 1);
+  WriteSample(folder, 10, 1, {1});
   fs::create_directories(folder.path() + "/removed-step-00000010/in the way");
   testing::internal::CaptureStderr();
-  WriteSample(folder, 20, 1, 1);
+  WriteSample(folder, 20, 1, {1});
   const std::string told = testing::internal::GetCapturedStderr();
   EXPECT_NE(told.find("the checkpoint of step 10 stays"), std::string::npos) << told;
   EXPECT_EQ(*folder.Steps(), (std::vector<int64_t>{10, 20}));
-  WriteSample(folder, 30, 1, 2);
+  WriteSample(folder, 30, 1, {2});
   EXPECT_EQ(*folder.Steps(), (std::vector<int64_t>{10, 20, 30})) << "tried again, in vain";
 }
 

@@ -80,7 +80,8 @@ inline std::vector<SlicedTensor> Whole(const std::vector<CheckpointTensor>& tens
 }
 
 // A complete checkpoint of these tensors by so many ranks.
-inline void WriteSample(const CheckpointFolder& folder, int64_t step, uint32_t ranks, int64_t keep = 100,
+inline void WriteSample(const CheckpointFolder& folder, int64_t step, uint32_t ranks,
+                        const Retention& retention = {.keep = 100},
                         const std::vector<CheckpointTensor>& tensors = SampleTensors()) {
   const std::string partial = folder.PartialPathOf(step);
   for (uint32_t rank = 0; rank < ranks; ++rank) {
@@ -90,7 +91,7 @@ inline void WriteSample(const CheckpointFolder& folder, int64_t step, uint32_t r
   }
   const Status index = WriteIndexOfParts(partial, ranks);
   ASSERT_TRUE(index) << index.error().message;
-  const Status committed = folder.Commit(step, keep);
+  const Status committed = folder.Commit(step, retention);
   ASSERT_TRUE(committed) << committed.error().message;
 }
 

@@ -63,10 +63,10 @@ class Saves : public ::testing::Test {
 
 TEST_F(Saves, AreCompleteOnceEveryRankHasWritten) {
   const SamplePart first = Part(0, 2), second = Part(1, 2);
-  BackgroundSave zero(folder_, 1, first.content);
+  BackgroundSave zero(folder_, {}, first.content);
   EXPECT_TRUE(zero.WaitForPart());
   EXPECT_TRUE(folder_.Steps()->empty());
-  BackgroundSave one(folder_, 1, second.content);
+  BackgroundSave one(folder_, {}, second.content);
   EXPECT_TRUE(one.WaitForPart());
   EXPECT_TRUE(one.WaitForCommit());
   EXPECT_TRUE(zero.WaitForCommit());
@@ -75,9 +75,9 @@ TEST_F(Saves, AreCompleteOnceEveryRankHasWritten) {
 
 TEST_F(Saves, AreNotCompleteWithoutAPart) {
   const SamplePart first = Part(0, 2);
-  { BackgroundSave abandoned(folder_, 1, first.content); }
+  { BackgroundSave abandoned(folder_, {}, first.content); }
   EXPECT_TRUE(folder_.Steps()->empty());
-  BackgroundSave alone(folder_, 1, first.content, std::chrono::milliseconds(50));
+  BackgroundSave alone(folder_, {}, first.content, std::chrono::milliseconds(50));
   EXPECT_TRUE(alone.WaitForPart());
   const Status missing = alone.WaitForCommit();
   ASSERT_FALSE(missing);
@@ -88,7 +88,7 @@ TEST_F(Saves, AreNotCompleteWithoutAPart) {
 // As over a network file system that shows a rank's file later than the rank's word.
 TEST_F(Saves, WaitForAPartThatIsSeenLate) {
   const SamplePart first = Part(0, 2), second = Part(1, 2);
-  BackgroundSave zero(folder_, 1, first.content);
+  BackgroundSave zero(folder_, {}, first.content);
   EXPECT_TRUE(zero.WaitForPart());
   std::future<Status> committed = std::async(std::launch::async, [&] { return zero.WaitForCommit(); });
   EXPECT_EQ(committed.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
@@ -100,7 +100,7 @@ TEST_F(Saves, WaitForAPartThatIsSeenLate) {
 TEST_F(Saves, SayWhyTheyFailed) {
   fs::create_directories(folder_.PartialPathOf(10) + "/rank-00000.data");  // a folder in the file's place
   const SamplePart part = Part(0, 1);
-  BackgroundSave save(folder_, 1, part.content);
+  BackgroundSave save(folder_, {}, part.content);
   EXPECT_FALSE(save.WaitForPart());
   EXPECT_NE(save.Failure().error().message.find("rank-00000.data: Is a directory"), std::string::npos);
 }
@@ -281,7 +281,7 @@ TEST_F(Safetensors, AnImportThatFailsLeavesNothing) {
 }
 
 TEST_F(Safetensors, NamesThatAreNoTextAreRefused) {
-  WriteSample(folder_, 10, 1, 100, {{"w\xff", {2}}});
+  WriteSample(folder_, 10, 1, {100}, {{"w\xff", {2}}});
   EXPECT_EQ(Export(path(), {}).error().kind, ErrorKind::kUnsupported);
 }
 

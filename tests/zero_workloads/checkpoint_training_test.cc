@@ -5,6 +5,7 @@
 #include <sys/mount.h>
 
 #include "tests/zero_workloads/checkpoint_runs.h"
+#include "tests/zero_workloads/counted_traffic.h"
 
 namespace dynamiccl::zero {
 namespace {
@@ -42,6 +43,19 @@ TEST(Resuming, TheLossScaleGoesOn) {
       TrainSmall(2, Saving(folder) + scaled + Arguments{"--stage", "3", "--resume", "4"});
   EXPECT_EQ(rest.losses.size(), 4u);
   ExpectContinues(whole, rest, "fp16");
+}
+
+TEST(Resuming, AFixedLossScaleIsWhatTheOptionsSay) {
+  const TemporaryFolder place;
+  const Arguments half = {"--dtype", "fp16", "--stage", "1"}, fixed = {"--loss-scale", "8"},
+                  rising = {"--loss-scale", "dynamic", "--first-loss-scale", "1024"};
+  for (const auto& [before, after, scale] :
+       std::vector<std::tuple<Arguments, Arguments, double>>{{rising, fixed, 8}, {fixed, rising, 1024}}) {
+    const fs::path folder = place / before.back();
+    TrainSmall(2, Saving(folder) + half + before);
+    const TrainingReport rest = TrainSmall(2, Saving(folder) + half + after + Arguments{"--resume", "4"});
+    EXPECT_EQ(rest.loss_scales, std::vector<double>(4, scale));
+  }
 }
 
 TEST(Resuming, OffloadedStatesAreSavedAndGoOn) {
@@ -87,6 +101,18 @@ TEST(Saving, AsyncOrNotChangesNothing) {
     EXPECT_EQ(Exported(place / "sync", step, {"--optimizer-state"}),
               Exported(place / "async", step, {"--optimizer-state"}));
   }
+}
+
+// A rank that waits in one call for all of a slow save would end by hostccl's time-out.
+TEST(Saving, RanksMeetWhileTheyWaitForASave) {
+  const TemporaryFolder place;
+  const auto allreduces = [&](const std::string& name,
+                              const std::map<std::string, std::string>& environment) {
+    const Arguments run = {"--steps", "2", "--checkpoint-dir", (place / name).string()};
+    return CountTraffic(2, run, environment)[0].at("AllReduce").calls;
+  };
+  // A delay takes half a second, and the ranks meet every tenth of a second.
+  EXPECT_GE(allreduces("slow", {{"HOSTCCL_FAILPOINT", "checkpoint.part:delay"}}), allreduces("fast", {}) + 3);
 }
 
 // At one world size everything; over world sizes what rounding of sums does not reach: weights that a rate of
@@ -162,6 +188,22 @@ TEST(Exporting, ImportedWeightsStartARun) {
   EXPECT_EQ(evaluated.held_out_bits_per_byte, trained.held_out_bits_per_byte);
 }
 
+// Blocks that the model lacks would be left out without a word.
+TEST(Exporting, WeightsOfALargerModelAreRefused) {
+  const TemporaryFolder place;
+  const std::string folder = (place / "run").string(), file = (place / "weights.safetensors").string(),
+                    imported = (place / "imported").string();
+  TrainSmall(1, {"--steps", "1", "--checkpoint-dir", folder});
+  EXPECT_EQ(Checkpoint({"export", folder, file}).exit_code, 0);
+  EXPECT_EQ(Checkpoint({"import", file, imported}).exit_code, 0);
+  Launch smaller = SmallRun(2, {"--checkpoint-dir", imported, "--resume", "latest"});
+  *(std::find(smaller.arguments.begin(), smaller.arguments.end(), "--layers") + 1) = "1";
+  const std::vector<RankOutcome> ranks = RunRanks(smaller);
+  EXPECT_EQ(ranks[0].exit_code, 2);
+  EXPECT_NE(ranks[0].output.find("error: block.1."), std::string::npos) << ranks[0].output;
+  EXPECT_NE(ranks[0].output.find("is no parameter of this run's model"), std::string::npos);
+}
+
 class SavedRun : public ::testing::Test {
  protected:
   void SetUp() override { whole_ = TrainSmall(2, Saving(folder()) + Arguments{"--stage", "1"}); }
@@ -235,6 +277,18 @@ TEST_F(SavedRun, WhatCannotBeReadEndsTheRun) {
   const RankOutcome verified = Checkpoint({"verify", folder().string()});
   EXPECT_EQ(verified.exit_code, 0) << verified.output;
   EXPECT_NE(verified.output.find("step 8: intact"), std::string::npos) << verified.output;
+}
+
+// The run continues from step 4 and saves next after step 8: step 6 is older than that and not of its
+// history.
+TEST_F(SavedRun, WhatTheRunDoesNotContinueIsSetAside) {
+  const std::vector<RankOutcome> ranks =
+      RunRanks(SmallRun(2, {"--checkpoint-dir", folder().string(), "--keep-checkpoints", "9", "--steps", "8",
+                            "--stage", "1", "--resume", "4"}));
+  ASSERT_EQ(ranks[0].exit_code, 0) << ranks[0].output;
+  EXPECT_FALSE(fs::exists(StepFolder(folder(), 6)));
+  EXPECT_TRUE(fs::exists(folder() / "set-aside-step-00000006/index"));
+  for (const int step : {2, 4, 8}) EXPECT_TRUE(fs::exists(StepFolder(folder(), step))) << step;
 }
 
 TEST_F(SavedRun, AFileOfAnotherStepIsFound) {

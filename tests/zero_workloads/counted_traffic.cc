@@ -7,9 +7,11 @@
 
 namespace dynamiccl::zero {
 
-std::vector<TrafficByFunction> CountTraffic(int ranks, const std::vector<std::string>& arguments) {
+std::vector<TrafficByFunction> CountTraffic(int ranks, const std::vector<std::string>& arguments,
+                                            std::map<std::string, std::string> environment) {
   const TemporaryFolder folder;
-  TrainSmall(ranks, arguments, {{"COUNT_NCCL_FILE", (folder / "count").string()}}, COUNT_NCCL_LIBRARY);
+  environment["COUNT_NCCL_FILE"] = (folder / "count").string();
+  TrainSmall(ranks, arguments, environment, COUNT_NCCL_LIBRARY);
   std::vector<TrafficByFunction> counted;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "")) {
     TrafficByFunction traffic;

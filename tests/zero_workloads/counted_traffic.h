@@ -18,6 +18,7 @@ struct Traffic {
 using TrafficByFunction = std::map<std::string, Traffic>;
 
 // TrainSmall with a counter under each rank; the ranks' counts in any order.
-std::vector<TrafficByFunction> CountTraffic(int ranks, const std::vector<std::string>& arguments);
+std::vector<TrafficByFunction> CountTraffic(int ranks, const std::vector<std::string>& arguments,
+                                            std::map<std::string, std::string> environment = {});
 
 }  // namespace dynamiccl::zero

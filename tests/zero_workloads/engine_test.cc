@@ -9,6 +9,7 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "tests/zero_workloads/rank_threads.h"
 
@@ -121,12 +122,30 @@ Subject Joint() {
           }};
 }
 
+// Leaves out its first layer, which is the root, and two layers in a row, more than are gathered ahead.
+struct SparseImpl : nn::Module {
+  SparseImpl() {
+    for (const char* name : {"unused_first", "start", "unused_one", "unused_two", "end"})
+      register_module(name, nn::Linear(4, 4));
+  }
+  at::Tensor forward(const at::Tensor& input) {
+    return Layer("end").forward(at::gelu(Layer("start").forward(input)));
+  }
+  nn::LinearImpl& Layer(const char* name) { return *named_children()[name]->as<nn::Linear>(); }
+};
+
+Subject Sparse() {
+  const auto module = std::make_shared<SparseImpl>();
+  return {module, [module](int64_t rows, int64_t seed) {
+            const at::Tensor input = Random({rows, 4}, seed);
+            return at::mse_loss(module->forward(input), input.cos());
+          }};
+}
+
 using Maker = Subject (*)();
-const std::map<std::string, Maker> kSubjects = {{"perceptron", Perceptron},
-                                                {"encoder", Encoder},
-                                                {"convolutional", Convolutional},
-                                                {"tangled", Tangled},
-                                                {"joint", Joint}};
+const std::map<std::string, Maker> kSubjects = {
+    {"perceptron", Perceptron}, {"encoder", Encoder}, {"convolutional", Convolutional},
+    {"tangled", Tangled},       {"joint", Joint},     {"sparse", Sparse}};
 
 struct Outcome {
   std::vector<float> losses;
@@ -225,7 +244,6 @@ TEST(AnyModule, LearnsAsWithLibTorchsOwnOptimizer) {
 
 // AdamW changes a weight whose gradient never changes by the learning rate, 1e-4, in each step. Just below 1
 // the numbers of half precision are 2^-11 apart, so the change rounds away, and only master weights keep it.
-// Each engine here ends right after a step, while the step's gathers may be in flight.
 TEST(AnyModule, WithoutMasterWeightsUpdatesOfHalfPrecisionAreLost) {
   for (const bool rounds : {false, true}) {
     for (const int stage : {0, 1, 3}) {
@@ -249,6 +267,46 @@ TEST(AnyModule, WithoutMasterWeightsUpdatesOfHalfPrecisionAreLost) {
       });
     }
   }
+}
+
+// Large enough that a gather takes longer than it takes to look.
+TEST(AnyModule, HasItsNewParametersAfterAStep) {
+  for (const int stage : {0, 1, 2}) {
+    RunRankThreads(2, stage, [&](ProcessGroup* group) {
+      nn::Sequential module(nn::Linear(8, 512), nn::Linear(512, 2048), nn::Linear(2048, 4));
+      EngineSettings settings = SettingsOf(stage);
+      settings.bucket_bytes = 1 << 20;
+      Engine engine(*module, group, settings);
+      for (int step = 0; step < 4; ++step) {
+        const at::Tensor loss = engine.Forward([&] {
+          return module->forward(Random({2, 8}, step)).square().mean();
+        });
+        engine.Backward(loss);
+        engine.Step(loss, 1e-2);
+        std::vector<at::Tensor> seen;
+        for (const at::Tensor& parameter : module->parameters()) seen.push_back(parameter.clone());
+        // The digest's gathers are issued behind those of the step, so these are done when it returns.
+        engine.ParameterDigest();
+        for (size_t i = 0; i < seen.size(); ++i) {
+          EXPECT_TRUE(at::equal(seen[i], module->parameters()[i])) << "stage " << stage << ", step " << step;
+        }
+      }
+    });
+  }
+}
+
+TEST(AnyModule, CanBeUsedAfterItsEngine) {
+  RunRankThreads(1, 0, [&](ProcessGroup* group) {
+    nn::Linear one(4, 4);
+    const auto loss = [&] { return one->forward(at::ones({2, 4})).square().sum(); };
+    std::optional<Engine> engine(std::in_place, *one, group, SettingsOf(0));
+    const at::Tensor first = engine->Forward(loss);
+    engine->Backward(first);
+    engine->Step(first, 1e-2);
+    engine.reset();
+    loss().backward();
+    EXPECT_TRUE(at::equal(one->bias.grad(), 2 * one->forward(at::ones({2, 4})).sum(0)));
+  });
 }
 
 // Parameters with memory, by what the storages of the module's own tensors hold.

@@ -173,6 +173,20 @@ TEST(TextDataset, TakesAFoldersTextsWithoutTheHeldOutOne) {
   EXPECT_EQ(std::string(text->held_out.begin(), text->held_out.end()), "hold");
 }
 
+TEST(TextDataset, AFolderInTheFilesPlaceIsNamed) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "deep.txt");
+  std::ofstream(folder / "a.txt") << "aaa";
+  const std::string deep = (folder / "deep.txt").string();
+  for (const TextSource& source :
+       {TextSource{{(folder / "").string()}, ""}, TextSource{{(folder / "a.txt").string()}, deep}}) {
+    const auto text = LoadText(source);
+    ASSERT_FALSE(text);
+    EXPECT_EQ(text.error().kind, ErrorKind::kNotFound);
+    EXPECT_THAT(text.error().message, HasSubstr(deep + ": is a folder"));
+  }
+}
+
 TEST(TextDataset, HoldsTheEndOutByDefault) {
   const TemporaryFolder folder;
   std::ofstream(folder / "a.txt") << std::string(95, 'a') << "bcdef";

@@ -105,6 +105,30 @@ TEST(Lifetimes, PoisonInWhatIsNotInUseReachesNoResult) {
   }
 }
 
+// The gathers of an engine's last step may be in flight when it ends.
+TEST(Lifetimes, AnEngineMayEndRightAfterAStep) {
+  for (const int stage : {1, 2}) {
+    RunRankThreads(2, stage, [&](ProcessGroup* group) {
+      const std::vector<uint8_t> text(500, 'a');
+      const BatchLoader loader(text, {2, 8, group->rank(), 2}, 1, at::kCPU);
+      const Batch batch = loader.TrainingBatch(0);
+      std::string first;
+      for (int round = 0; round < 30; ++round) {
+        Gpt model({.layers = 2, .hidden = 64, .heads = 2, .sequence = 8});
+        EngineSettings settings;
+        settings.stage = stage;
+        const auto engine = ZeroEngine::Create(model.Units(), group, settings);
+        const at::Tensor loss = model.MeanLoss(batch.tokens, batch.targets, engine.get());
+        engine->Backward(loss);
+        const StepOutcome outcome = engine->Step(loss, 1e-2);
+        const std::string bits = fmt::format("{:a} {:a}", outcome.loss, outcome.gradient_norm);
+        if (round == 0) first = bits;
+        EXPECT_EQ(bits, first) << "round " << round;
+      }
+    });
+  }
+}
+
 TEST(Lifetimes, RanksThatStallAnywhereChangeNothing) {
   const std::string clean = DigestAfterTraining({});
   const uint64_t seed = test::TestSeed(1);

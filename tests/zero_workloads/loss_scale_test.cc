@@ -63,5 +63,16 @@ TEST(LossScale, GoesOnFromAState) {
   }
 }
 
+TEST(LossScale, ARestoredStateStaysWithinItsOwnSettings) {
+  LossScale fixed({.first = 8});
+  fixed.Restore({65536, 5, 2});
+  EXPECT_EQ(fixed.value(), 8);
+  LossScale bounded(kSettings);
+  bounded.Restore({128, 0, 9});
+  EXPECT_EQ(bounded.value(), 256);
+  EXPECT_TRUE(bounded.Update(true)) << "the first of two overflows";
+  EXPECT_FALSE(bounded.Update(true));
+}
+
 }  // namespace
 }  // namespace dynamiccl::zero

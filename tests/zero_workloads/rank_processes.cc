@@ -137,6 +137,9 @@ TrainingReport ReadReport(const fs::path& json) {
     if (line.contains("step")) {
       report.losses.push_back(line["loss_hex"]);
       report.bits_per_byte.push_back(line["bits_per_byte"]);
+      report.loss_scales.push_back(line["loss_scale"]);
+      report.step_ms.push_back(line["step_ms"]);
+      report.comm_wait_ms.push_back(line["comm_wait_ms"]);
       if (line.contains("live")) {
         report.live_bucket_bytes.push_back(line["live"]["bucket_bytes"]);
         report.live_prefetch.push_back(line["live"]["prefetch"]);

@@ -72,6 +72,7 @@ struct MemoryReport {
 struct TrainingReport {
   std::vector<std::string> losses;  // as hexadecimal floats: equal text is equal to the bit
   std::vector<double> bits_per_byte;
+  std::vector<double> loss_scales, step_ms, comm_wait_ms;
   std::string parameters_sha256;
   double held_out_bits_per_byte = 0.0;
   std::vector<int64_t> live_bucket_bytes, live_prefetch;  // by step, with --live

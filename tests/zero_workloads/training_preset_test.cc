@@ -117,6 +117,25 @@ TEST(TrainingPreset, AMemoryCapIsOfEachRank) {
   EXPECT_THAT(Describe(refused.error()), HasSubstr("a rank may take 0.00105 GB"));
 }
 
+// 16 bytes a parameter in stage 0, of which 8 are states: 12 x 768 x 768 parameters in each of 12 blocks.
+TEST(TrainingPreset, OffloadedStatesTakeNoMemoryOfTheDevice) {
+  TrainingSettings settings = With("gpt2", 1, {"--sequence", "--batch"});
+  settings.model.sequence = 64;
+  settings.batch = 1;
+  settings.residual.activation_checkpoints = "full";
+  settings.residual.memory_cap = 1'300'000'000;
+  EXPECT_FALSE(CheckPresetFits("gpt2", settings, 1, 1, 0));
+  for (const char* place : {"cpu", "nvme:/tmp"}) {
+    settings.offload_optimizer = place;
+    EXPECT_TRUE(CheckPresetFits("gpt2", settings, 1, 1, 0)) << place;
+  }
+  // Without a limit of the device the ranks share the host's memory, where the states are then.
+  settings.residual.memory_cap = 0;
+  EXPECT_TRUE(CheckPresetFits("gpt2", settings, 1, 1, 1'300'000'000));
+  settings.offload_optimizer = "cpu";
+  EXPECT_FALSE(CheckPresetFits("gpt2", settings, 1, 1, 1'300'000'000));
+}
+
 TEST(TrainingPreset, RunsWhereItFitsAndSaysWhatItNeedsWhereNot) {
   const RankOutcome runs =
       RunRanks({.arguments = {"train", "--preset", "gpt2", "--layers", "1", "--hidden", "64", "--heads", "2",

@@ -13,11 +13,13 @@ constexpr auto kPause = std::chrono::milliseconds(20);
 
 }  // namespace
 
-BackgroundSave::BackgroundSave(const CheckpointFolder& folder, int64_t keep, PartContent content,
-                               std::chrono::milliseconds patience)
-    : folder_(folder), keep_(keep), patience_(patience), content_(std::move(content)), thread_([this] {
-        Run();
-      }) {}
+BackgroundSave::BackgroundSave(const CheckpointFolder& folder, const Retention& retention,
+                               PartContent content, std::chrono::milliseconds patience)
+    : folder_(folder),
+      retention_(retention),
+      patience_(patience),
+      content_(std::move(content)),
+      thread_([this] { Run(); }) {}
 
 BackgroundSave::~BackgroundSave() {
   {
@@ -51,7 +53,7 @@ Status BackgroundSave::Commit() {
   DYNAMICCL_TRY(const bool complete, AwaitParts(partial));
   if (!complete) return {};
   DYNAMICCL_CHECK_OK(WriteIndexOfParts(partial, content_.header.world));
-  return folder_.Commit(step(), keep_);
+  return folder_.Commit(step(), retention_);
 }
 
 Result<bool> BackgroundSave::AwaitParts(const std::string& partial) {
@@ -82,17 +84,31 @@ Status BackgroundSave::WaitFor(Progress progress) {
   return status_;
 }
 
+bool BackgroundSave::Reaches(Progress progress, std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, patience, [&] { return progress_ >= progress; });
+}
+
 Status BackgroundSave::WaitForPart() {
   return WaitFor(Progress::kPartWritten);
 }
 
-Status BackgroundSave::WaitForCommit() {
+void BackgroundSave::LimitTheLook() {
   {
     const std::lock_guard lock(mutex_);
-    look_until_ = std::chrono::steady_clock::now() + patience_;
+    if (!look_until_) look_until_ = std::chrono::steady_clock::now() + patience_;
   }
   changed_.notify_all();
+}
+
+Status BackgroundSave::WaitForCommit() {
+  LimitTheLook();
   return WaitFor(Progress::kDone);
+}
+
+bool BackgroundSave::WaitForCommit(std::chrono::milliseconds patience) {
+  LimitTheLook();
+  return Reaches(Progress::kDone, patience);
 }
 
 Status BackgroundSave::Failure() {

@@ -25,8 +25,8 @@ class BackgroundSave {
   static constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(10);
 
   // Starts the save. The numbers to which `content` points must not change until WaitForPart returns.
-  // `folder` outlives the object. `keep` is the number of checkpoints that stay after the commit.
-  BackgroundSave(const CheckpointFolder& folder, int64_t keep, PartContent content,
+  // `folder` outlives the object. `retention` says which checkpoints stay after the commit.
+  BackgroundSave(const CheckpointFolder& folder, const Retention& retention, PartContent content,
                  std::chrono::milliseconds patience = kPatience);
   // Joins the thread. Rank 0 stops waiting for missing parts; if some are missing, it does not commit.
   ~BackgroundSave();
@@ -38,6 +38,9 @@ class BackgroundSave {
   // On rank 0, waits until the checkpoint is complete, or returns why it is not. On other ranks, returns
   // without waiting for the commit. Call it when every rank's WaitForPart is known to have succeeded.
   Status WaitForCommit();
+  // The same waits, for at most `patience`. They return true if the wait is over.
+  bool WaitForPart(std::chrono::milliseconds patience) { return Reaches(Progress::kPartWritten, patience); }
+  bool WaitForCommit(std::chrono::milliseconds patience);
   // Returns the failure that the save has had so far, without waiting.
   Status Failure();
 
@@ -53,9 +56,13 @@ class BackgroundSave {
   // Publishes a stage together with the status so far.
   void Reach(Progress progress, const Status& status);
   Status WaitFor(Progress progress);
+  // Waits for a stage for at most `patience`, and returns whether the save has reached it.
+  bool Reaches(Progress progress, std::chrono::milliseconds patience);
+  // Lets rank 0 look for the other ranks' parts for `patience_` from the first call on.
+  void LimitTheLook();
 
   const CheckpointFolder& folder_;
-  int64_t keep_;
+  Retention retention_;
   std::chrono::milliseconds patience_;
   PartContent content_;
   std::mutex mutex_;

@@ -150,16 +150,18 @@ void CheckpointFolder::RemoveBeyond(const std::vector<int64_t>& steps, int64_t k
   }
 }
 
-Status CheckpointFolder::Commit(int64_t step, int64_t keep) const {
+Status CheckpointFolder::Commit(int64_t step, const Retention& retention) const {
   DYNAMICCL_CHECK_OK(SyncFolder(PartialPathOf(step)));
   DYNAMICCL_TRY(std::vector<int64_t> steps, Steps());
-  for (; !steps.empty() && steps.back() >= step; steps.pop_back()) DYNAMICCL_CHECK_OK(SetAside(steps.back()));
+  const int64_t newest = std::min(retention.newest_own, step - 1);
+  for (; !steps.empty() && steps.back() > newest; steps.pop_back())
+    DYNAMICCL_CHECK_OK(SetAside(steps.back()));
   PassFailPoint(FailPoint::kCheckpointCommit);
   DYNAMICCL_CHECK_OK(Rename(PartialPathOf(step), PathOf(step)));
   DYNAMICCL_CHECK_OK(SyncFolder(path_));
   PassFailPoint(FailPoint::kCheckpointCommitted);
   steps.push_back(step);
-  RemoveBeyond(steps, keep);
+  RemoveBeyond(steps, retention.keep);
   return {};
 }
 

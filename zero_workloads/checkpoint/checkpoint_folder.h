@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,15 @@ namespace dynamiccl::zero {
 
 // Name of the index inside a checkpoint's folder.
 inline constexpr const char* kIndexFile = "index";
+
+// Says which checkpoints stay when a new one is complete.
+struct Retention {
+  // Number of the newest checkpoints that stay, the new one included.
+  int64_t keep = 1;
+  // Step of the newest checkpoint that this run has saved or continued from. The run does not continue any
+  // newer one.
+  int64_t newest_own = std::numeric_limits<int64_t>::max();
+};
 
 // A folder of checkpoints, each a subfolder. A checkpoint is written as partial-step-N. When all of it is on
 // the disk, the subfolder is renamed to step-N. A subfolder with that name is complete, but it may be damaged
@@ -39,10 +49,10 @@ class CheckpointFolder {
   // partial files of runs that ended during a save.
   Status Claim();
   // Turns the partial folder of this step into a checkpoint. Its writers must have synced its content.
-  // Existing checkpoints of this and later steps belong to a run from before the resume, so they are set
-  // aside: they are renamed and no longer listed. Only the newest `keep` checkpoints stay. If an old
-  // checkpoint cannot be removed, this is reported on standard error.
-  Status Commit(int64_t step, int64_t keep) const;
+  // Existing checkpoints of this and later steps, and all that are newer than `retention.newest_own`, belong
+  // to a run from before the resume, so they are set aside: they are renamed and no longer listed. Of the
+  // others only the newest stay. If an old checkpoint cannot be removed, this is reported on standard error.
+  Status Commit(int64_t step, const Retention& retention) const;
   // Removes the parts of a save that failed. Files that cannot be removed are left to the next Claim.
   void DropPartial(int64_t step) const;
 

@@ -237,7 +237,7 @@ Result<size_t> WriteImported(const SafetensorsFile& file, const std::string& nam
   if (failure) return MakeError(ErrorKind::kUnavailable, "{}: {}", partial, failure.message());
   DYNAMICCL_TRY(const CheckpointIndex index, WriteTensors(file, name, partial));
   DYNAMICCL_CHECK_OK(WriteIndex(partial, index));
-  DYNAMICCL_CHECK_OK(folder->Commit(0, 1));
+  DYNAMICCL_CHECK_OK(folder->Commit(0, {}));
   return index.tensors.size();
 }
 

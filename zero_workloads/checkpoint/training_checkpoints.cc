@@ -11,11 +11,16 @@
 #include <cstdio>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "zero_workloads/checkpoint/resume_check.h"
 
 namespace dynamiccl::zero {
 namespace {
+
+// Longest time between two meetings of ranks that wait for a save. hostccl takes 30 s without progress for a
+// hang (HOSTCCL_TIMEOUT_MS); ten short calls a second cost nothing beside writing.
+constexpr std::chrono::milliseconds kMeeting(100);
 
 int64_t Product(std::span<const int64_t> extents) {
   return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
@@ -46,7 +51,11 @@ TensorSlice SliceOf(const ParameterSlot& slot) {
 
 TrainingCheckpoints::TrainingCheckpoints(const CheckpointSettings& settings, const CheckpointedRun& run,
                                          std::function<void(const std::string&)> tell)
-    : settings_(settings), run_(run), tell_(std::move(tell)), folder_(settings.directory) {}
+    : settings_(settings),
+      run_(run),
+      tell_(std::move(tell)),
+      folder_(settings.directory),
+      retention_{.keep = settings.keep} {}
 
 int64_t TrainingCheckpoints::Sum(int64_t number) const {
   // A double represents every step number and every number of ranks exactly.
@@ -54,6 +63,13 @@ int64_t TrainingCheckpoints::Sum(int64_t number) const {
       at::full({1}, static_cast<double>(number), at::TensorOptions().dtype(at::kDouble).device(run_.device));
   run_.group->AwaitOnHost(run_.group->AllReduce(sum, {DYNAMICCL_PHASE_OTHER, DYNAMICCL_ROLE_SCALAR}));
   return static_cast<int64_t>(sum.item<double>());
+}
+
+void TrainingCheckpoints::AwaitAll(const std::function<bool(std::chrono::milliseconds)>& wait) const {
+  bool mine = false;
+  do {
+    mine = mine || wait(kMeeting);
+  } while (Sum(mine ? 0 : 1) > 0);
 }
 
 void TrainingCheckpoints::Agree(const Status& own, const char* what) const {
@@ -133,12 +149,28 @@ Result<TrainingCheckpoints::Loaded> TrainingCheckpoints::Load(int64_t step) {
   if (!changed) return Wrap(changed.error(), path);
   const Status sound = CheckEngineValues(reader.index().values);
   if (!sound) return Wrap(sound.error(), path + "/" + kIndexFile);
+  DYNAMICCL_CHECK_OK(CheckParameters(reader.index()));
   for (const StateTensor& state : run_.engine->StateTensors()) DYNAMICCL_CHECK_OK(LoadState(state, &reader));
   return Loaded{reader.index().values, std::move(*changed), reader.index().files.size()};
 }
 
+Status TrainingCheckpoints::CheckParameters(const CheckpointIndex& index) const {
+  std::set<std::string> own;
+  for (int unit = 0; unit < run_.engine->units(); ++unit) {
+    for (const ParameterSlot& slot : run_.engine->parameters(unit).unit().parameters) own.insert(slot.name);
+  }
+  for (const CheckpointTensor& tensor : index.tensors) {
+    if (own.contains(tensor.name)) continue;
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "{} of the checkpoint is no parameter of this run's model", tensor.name),
+                    "give the --layers of the model that the checkpoint has");
+  }
+  return {};
+}
+
 void TrainingCheckpoints::Adopt(int64_t step, const Loaded& loaded) {
   run_.engine->StateReplaced(loaded.values);
+  retention_.newest_own = step;
   if (!is_first()) return;
   tell_(
       fmt::format("resumed from {}: {} steps done, in {} file(s)", folder_.PathOf(step), step, loaded.files));
@@ -229,16 +261,19 @@ void TrainingCheckpoints::AfterStep(int64_t steps_done, bool last) {
 
 void TrainingCheckpoints::Save(int64_t steps_done) {
   FinishSave();
-  save_ = std::make_unique<BackgroundSave>(folder_, settings_.keep, Content(steps_done));
+  save_ = std::make_unique<BackgroundSave>(folder_, retention_, Content(steps_done));
+  retention_.newest_own = steps_done;
 }
 
 void TrainingCheckpoints::FinishSave() {
   if (save_ == nullptr) return;
   const std::unique_ptr<BackgroundSave> save = std::move(save_);
+  AwaitAll([&](auto patience) { return save->WaitForPart(patience); });
   const Status written = save->WaitForPart();
   const bool all = Sum(written ? 0 : 1) == 0;
   if (!all && is_first()) folder_.DropPartial(save->step());
   if (!all) Agree(written, "write their part of the checkpoint");
+  AwaitAll([&](auto patience) { return save->WaitForCommit(patience); });
   Agree(save->WaitForCommit(), "complete the checkpoint");
   if (is_first()) tell_(fmt::format("saved {}", folder_.PathOf(save->step())));
 }

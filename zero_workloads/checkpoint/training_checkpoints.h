@@ -2,6 +2,7 @@
 // The checkpoints of a training run: decides from which one it resumes and when it saves.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -80,6 +81,9 @@ class TrainingCheckpoints {
   int64_t Candidate(int64_t below) const;
   // Fills the engine's state tensors. Only an error of kind kCorrupt allows an older checkpoint to be tried.
   Result<Loaded> Load(int64_t step);
+  // Returns an error if the checkpoint has a parameter that the model lacks: it is of another model, of which
+  // the run would use a part.
+  Status CheckParameters(const CheckpointIndex& index) const;
   Status LoadState(const StateTensor& state, CheckpointReader* reader) const;
   Status LoadRange(const StateRange& range, const StateTensor& state, CheckpointReader* reader) const;
   void Save(int64_t steps_done);
@@ -89,6 +93,10 @@ class TrainingCheckpoints {
   PartContent Content(int64_t steps_done);
   StateValues ValuesAt(int64_t steps_done) const;
 
+  // Waits until `wait`, which gets the longest time to wait and returns true if its wait is over, has
+  // returned true on all ranks. The ranks meet again and again, since a library may take a long wait in one
+  // call for a sign that a rank hangs.
+  void AwaitAll(const std::function<bool(std::chrono::milliseconds)>& wait) const;
   // Returns the sum over all ranks. Collective call.
   int64_t Sum(int64_t number) const;
   // If a rank has failed, throws on all ranks. The failed rank throws its own error. The others throw an
@@ -100,6 +108,7 @@ class TrainingCheckpoints {
   CheckpointedRun run_;
   std::function<void(const std::string&)> tell_;
   CheckpointFolder folder_;
+  Retention retention_;
   // The numbers that the save under way reads.
   std::vector<at::Tensor> saved_;
   std::unique_ptr<BackgroundSave> save_;

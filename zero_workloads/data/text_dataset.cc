@@ -22,10 +22,13 @@ Result<std::vector<uint8_t>> ReadBytes(const fs::path& path) {
     return WithHint(MakeError(ErrorKind::kNotFound, "{}: no such file", path.string()),
                     "tools/setup/fetch_shakespeare.sh downloads a text of 5 MB and prints where it is");
   }
+  if (fs::is_directory(path, failure)) {
+    return WithHint(MakeError(ErrorKind::kNotFound, "{}: is a folder, where a file is wanted", path.string()),
+                    "--data takes folders, whose *.txt files must be files; --held-out takes one file");
+  }
   std::ifstream file(path, std::ios::binary);
   std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file || fs::is_directory(path, failure))
-    return MakeError(ErrorKind::kNotFound, "{}: cannot be read", path.string());
+  if (!file) return MakeError(ErrorKind::kNotFound, "{}: cannot be read", path.string());
   if (bytes.empty()) return MakeError(ErrorKind::kInvalidArgument, "{}: the file is empty", path.string());
   return bytes;
 }

@@ -38,9 +38,10 @@ bool LossScale::Update(bool overflow) {
 }
 
 void LossScale::Restore(const State& state) {
-  value_ = state.value;
+  if (!settings_.dynamic) return;
+  value_ = std::max(state.value, settings_.least);
   clean_steps_ = state.clean_steps;
-  overflows_left_ = state.overflows_left;
+  overflows_left_ = std::clamp<int64_t>(state.overflows_left, 1, settings_.hysteresis);
 }
 
 }  // namespace dynamiccl::zero

@@ -31,6 +31,7 @@ class LossScale {
 
   double value() const { return value_; }
   bool enabled() const { return settings_.dynamic || settings_.first != 1.0; }
+  bool dynamic() const { return settings_.dynamic; }
   // Reports whether the gradients of the step overflowed. Returns false if they did and the scale cannot fall
   // any further. Training cannot continue in this case.
   [[nodiscard]] bool Update(bool overflow);
@@ -42,6 +43,7 @@ class LossScale {
     int64_t overflows_left = 0;
   };
   State state() const { return {value_, clean_steps_, overflows_left_}; }
+  // Continues from `state` within this run's own bounds. A fixed scale stays what the settings say.
   void Restore(const State& state);
 
  private:

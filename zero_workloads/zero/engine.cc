@@ -174,4 +174,12 @@ void Engine::Backward(const at::Tensor& loss) {
   watch_.Run([&] { engine_->Backward(loss); });
 }
 
+// The program may read the parameters outside of a pass, where no watch sees it, so the step ends with the
+// gathers of stages 1 and 2.
+StepOutcome Engine::Step(const at::Tensor& loss, double learning_rate) {
+  const StepOutcome outcome = engine_->Step(loss, learning_rate);
+  engine_->AwaitParameters();
+  return outcome;
+}
+
 }  // namespace dynamiccl::zero

@@ -49,9 +49,9 @@ class Engine {
   at::Tensor Forward(const std::function<at::Tensor()>& pass);
   // Works like ZeroEngine::Backward. A parameter that the pass did not use counts with a gradient of zero.
   void Backward(const at::Tensor& loss);
-  StepOutcome Step(const at::Tensor& loss, double learning_rate) {
-    return engine_->Step(loss, learning_rate);
-  }
+  // Works like ZeroEngine::Step. In stages 0 to 2 the module's parameters have their new values when it
+  // returns.
+  StepOutcome Step(const at::Tensor& loss, double learning_rate);
 
   int64_t ParameterCount() const { return engine_->ParameterCount(); }
   std::string ParameterDigest() { return engine_->ParameterDigest(); }

@@ -32,7 +32,7 @@ std::vector<StateRange> ZeroEngine::StateRanges() const {
 
 StateValues ZeroEngine::Values() const {
   StateValues values = {{"optimizer.steps", std::to_string(optimizer_->steps())}};
-  if (!loss_scale_.enabled()) return values;
+  if (!loss_scale_.dynamic()) return values;
   const LossScale::State scale = loss_scale_.state();
   values["loss_scale.value"] = fmt::format("{:a}", scale.value);
   values["loss_scale.clean_steps"] = std::to_string(scale.clean_steps);
@@ -42,9 +42,8 @@ StateValues ZeroEngine::Values() const {
 
 void ZeroEngine::StateReplaced(const StateValues& values) {
   if (values.contains("optimizer.steps")) optimizer_->set_steps(std::stoll(values.at("optimizer.steps")));
-  // A checkpoint of a run without loss scaling has no scale. If this run uses loss scaling, it keeps its own
-  // settings.
-  if (loss_scale_.enabled() && values.contains("loss_scale.value")) {
+  // A checkpoint of a run without a dynamic loss scale has none. This run then starts with its own first one.
+  if (values.contains("loss_scale.value")) {
     loss_scale_.Restore({std::stod(values.at("loss_scale.value")),
                          std::stoll(values.at("loss_scale.clean_steps")),
                          std::stoll(values.at("loss_scale.overflows_left"))});

@@ -54,7 +54,9 @@ void FlatParameters::Bind(int64_t padded_elements, const at::TensorOptions& opti
 }
 
 void FlatParameters::OnGradientsReady(std::function<void()> ready) {
-  const auto count = [this, ready = std::move(ready)](size_t parameter) {
+  const std::weak_ptr<const bool> life = life_;
+  const auto count = [this, life, ready = std::move(ready)](size_t parameter) {
+    if (life.expired()) return;
     if (gradient_home_.defined()) MoveHome(parameter);
     if (++gradients_ready_ < unit_.parameters.size()) return;
     gradients_ready_ = 0;

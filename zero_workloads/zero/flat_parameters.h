@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "zero_workloads/models/unit.h"
 
@@ -78,6 +79,9 @@ class FlatParameters {
   at::Tensor gradient_home_, sums_home_;
   // Number of parameters whose gradient of this pass has been computed.
   size_t gradients_ready_ = 0;
+  // Ends with this object. The hooks of the layers' tensors hold it weakly: the layers may be used after the
+  // engine, and then the hooks do nothing.
+  std::shared_ptr<const bool> life_ = std::make_shared<const bool>(true);
 };
 
 }  // namespace dynamiccl::zero

@@ -28,6 +28,7 @@ constexpr Transition kLegal[] = {
     {kGradientReady, kPartitioned},  // discarded, gradients are in a bucket
     {kPartitioned, kUpdated},        // the optimizer wrote the shard
     {kUpdated, kGathering},          // first use after the step
+    {kUpdated, kUpdated},            // no pass of this step used the unit
 };
 
 }  // namespace

@@ -30,6 +30,10 @@ void Stage1::BeforeForward(int unit) {
   gather = {};
 }
 
+void Stage1::AwaitParameters() {
+  for (int unit = 0; unit < units(); ++unit) BeforeForward(unit);
+}
+
 void Stage1::AfterBackward() {
   for (int unit = units() - 1; unit >= 0; --unit) ReduceGradients(unit);
 }

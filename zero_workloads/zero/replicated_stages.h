@@ -31,6 +31,7 @@ class Stage1 : public ZeroEngine {
   Stage1(std::vector<ModelUnit> model, ProcessGroup* group, const EngineSettings& settings);
   // Waits for the gather of the unit's updated parameters.
   void BeforeForward(int unit) override;
+  void AwaitParameters() override;
 
  protected:
   void GradientsReady(int) override {}

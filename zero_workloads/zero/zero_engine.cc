@@ -274,10 +274,11 @@ StepOutcome ZeroEngine::Step(const at::Tensor& loss, double learning_rate) {
   const StepOutcome outcome = Outcome(loss, gradients);
   if (!loss_scale_.Update(outcome.skipped)) {
     const std::string where = outcome.overflow_in.empty() ? "" : ", first in " + outcome.overflow_in;
+    const bool fixed = loss_scale_.enabled() && !loss_scale_.dynamic();
     throw std::runtime_error(
-        fmt::format("loss {} or gradient norm {} is not finite{}, at loss scale {}; lower "
-                    "--learning-rate",
-                    outcome.loss, outcome.gradient_norm, where, outcome.loss_scale));
+        fmt::format("loss {} or gradient norm {} is not finite{}, at loss scale {}; {}", outcome.loss,
+                    outcome.gradient_norm, where, outcome.loss_scale,
+                    fixed ? "give --loss-scale dynamic or a lower one" : "lower --learning-rate"));
   }
   if (outcome.skipped) return outcome;
   gradients.mul_(std::min(1.0, settings_.clip_norm / (outcome.gradient_norm + kClipEpsilon)) / factor);

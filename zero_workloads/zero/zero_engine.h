@@ -133,6 +133,10 @@ class ZeroEngine : public UnitHooks {
   // micro_steps backward passes, it throws std::logic_error.
   StepOutcome Step(const at::Tensor& loss, double learning_rate);
 
+  // Waits for updated parameters that are still on their way to this rank after Step. Only a reader outside
+  // of a forward pass needs it, since BeforeForward waits for each unit.
+  virtual void AwaitParameters() {}
+
   // Changes how the next steps communicate. Call it between steps, on all ranks before the same step.
   void SetLive(const LiveSettings& live);
   LiveSettings live() const { return {settings_.bucket_bytes, settings_.units_ahead}; }

@@ -31,8 +31,22 @@ struct TrainingSplit {
   }
 };
 
+// Returns whether the policy's training read this file.
+Result<bool> WasRead(const Provenance& training, const std::string& kind, const std::string& path) {
+  DYNAMICCL_TRY(const InputFile file, HashInput(kind, path));
+  return std::any_of(training.inputs.begin(), training.inputs.end(),
+                     [&](const InputFile& input) { return input.sha256 == file.sha256; });
+}
+
 Result<TrainingSplit> SplitFor(const EvalSettings& settings, const Policy& policy) {
-  TrainingSplit split{ParseProvenance(policy.provenance).hold_out, {}, !settings.trained_on.empty()};
+  const Provenance training = ParseProvenance(policy.provenance);
+  TrainingSplit split{training.hold_out, {}, !settings.trained_on.empty()};
+  for (const std::string& path : settings.measurements) {
+    DYNAMICCL_TRY(const bool was_read, WasRead(training, "measurements", path));
+    if (!was_read || !split.judged_are_new) continue;
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: the policy was trained on it", path),
+                    "leave out --trained-on: the policy knows what its training held out");
+  }
   DYNAMICCL_TRY(const std::vector<MeasurementFile> files,
                 ReadMeasurements(split.judged_are_new ? settings.trained_on : settings.measurements));
   for (SweptKey& key : KeysOf(files)) {
@@ -65,9 +79,26 @@ std::vector<Chooser> PlainChoosers(const Policies& policies, const std::vector<S
   return choosers;
 }
 
+// The split of the keys and the intervals over seeds hold only for policies of one training.
+Status CheckOneTraining(const EvalSettings& settings, const Policies& policies) {
+  const Policy& first = *policies.front();
+  for (size_t i = 1; i < policies.size(); ++i) {
+    const Policy& other = *policies[i];
+    if (other.training_data_id == first.training_data_id &&
+        ParseProvenance(other.provenance).hold_out == ParseProvenance(first.provenance).hold_out)
+      continue;
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "{} and {} were trained on other data, or with other parts held out",
+                              settings.policies.front(), settings.policies[i]),
+                    "judge policies of different trainings one by one");
+  }
+  return {};
+}
+
 Status JudgeMeasurements(const EvalSettings& settings, const Policies& policies, const ChooserMaker& choosers,
                          Evaluation& evaluation) {
   if (settings.measurements.empty()) return {};
+  DYNAMICCL_CHECK_OK(CheckOneTraining(settings, policies));
   DYNAMICCL_TRY(const TrainingSplit split, SplitFor(settings, *policies.front()));
   DYNAMICCL_TRY(const std::vector<MeasurementFile> files, ReadMeasurements(settings.measurements));
   const std::vector<SweptKey> keys = KeysOf(files);
@@ -80,7 +111,10 @@ Status JudgeMeasurements(const EvalSettings& settings, const Policies& policies,
 
 Status JudgeTraces(const EvalSettings& settings, const Policy& policy, Evaluation& evaluation) {
   std::vector<CallSequence> sequences;
+  const Provenance training = ParseProvenance(policy.provenance);
   for (const std::string& path : settings.traces) {
+    DYNAMICCL_TRY(const bool was_read, WasRead(training, "trace", path));
+    if (was_read) fmt::print(stderr, "{}: the policy was trained on it, so it shows no other job\n", path);
     DYNAMICCL_TRY(const Trace trace, ReadTrace(path));
     for (CallSequence& sequence : SequencesOf(trace, path)) sequences.push_back(std::move(sequence));
   }

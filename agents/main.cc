@@ -46,8 +46,9 @@ CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
   train->add_option(
       "--from", settings.from,
       "Goes on with this policy, for a new site. Sweeps train the config agent's networks and the values at "
-      "the trees' leaves further, effects on steps their prediction, and traces the structure agent (roles, "
-      "phases, stages and their thresholds). The trees' splits and the range of NCCL releases stay.");
+      "the trees' leaves further, and traces the structure agent (roles, phases, stages and their "
+      "thresholds). Effects on steps replace what the policy predicts of steps. The trees' splits and the "
+      "range of NCCL releases stay.");
   train
       ->add_option("--hold-out-sizes", settings.hold_out.sizes,
                    "Trains without every n-th size class, which eval then shows apart; 0: none.")
@@ -55,8 +56,11 @@ CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
       ->capture_default_str();
   train->add_option("--hold-out-topology", settings.hold_out.topologies,
                     "Trains without these topologies, which eval then shows apart; NAME* is a beginning.");
-  train->add_option("--hold-out-ranks", settings.hold_out.ranks,
-                    "Trains without this number of ranks, which eval then shows apart.");
+  train
+      ->add_option("--hold-out-ranks", settings.hold_out.ranks,
+                   "Trains without this number of ranks, which eval then shows apart; 0: none.")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   train->add_option("--seed", settings.seed, "Equal seeds and inputs give equal files.")
       ->capture_default_str();
   train

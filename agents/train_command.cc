@@ -114,13 +114,15 @@ struct TrainingData {
 };
 
 // Reads the measurements. Fails if they have no times, unless a policy that has learnt from times is given
-// and they have effects.
-Result<TrainingData> ReadTrainingData(const TrainSettings& settings, Provenance& provenance) {
+// and they have effects. Says what cannot be held out because no file has it.
+Result<TrainingData> ReadTrainingData(const TrainSettings& settings, TrainingAccount& account) {
   for (const std::string& path : settings.measurements) {
     DYNAMICCL_TRY(const InputFile input, HashInput("measurements", path));
-    provenance.inputs.push_back(input);
+    account.provenance.inputs.push_back(input);
   }
   DYNAMICCL_TRY(const std::vector<MeasurementFile> files, ReadMeasurements(settings.measurements));
+  for (const std::string& what : NotInFiles(settings.hold_out, files))
+    account.Say(fmt::format("nothing to hold out: no measurement is of {}", what));
   TrainingData data;
   for (SweptKey& key : KeysOf(files)) {
     const bool seen = SplitOf(key, settings.hold_out) == Split::kSeen;
@@ -134,6 +136,26 @@ Result<TrainingData> ReadTrainingData(const TrainSettings& settings, Provenance&
                   data.effects.empty()
                       ? "give a larger sweep, or hold out less"
                       : "effects on steps alone need a policy to begin with: --from starter");
+}
+
+// Fails if the policy `base` was trained on a key that is held out here: it could not be judged on it.
+Status CheckHeldOutIsUnseen(const Policy& base, const std::vector<SweptKey>& held_out,
+                            const Provenance& provenance) {
+  const Provenance before = ParseProvenance(base.provenance);
+  std::vector<InputFile> sweeps;  // by SweptKey::file
+  for (const InputFile& input : provenance.inputs)
+    if (input.kind == "measurements") sweeps.push_back(input);
+  for (const SweptKey& key : held_out) {
+    const InputFile& sweep = sweeps.at(key.file);
+    const auto same = [&](const InputFile& input) { return input.sha256 == sweep.sha256; };
+    const bool was_read = std::any_of(before.inputs.begin(), before.inputs.end(), same);
+    if (!was_read || SplitOf(key, before.hold_out) != Split::kSeen) continue;
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "{}: the policy was trained on {} of {} bytes on {}, which is held out here",
+                              sweep.path, Name(key.question.collective), key.question.bytes, key.topology),
+                    "hold out what the policy's own training held out, or judge on another sweep");
+  }
+  return {};
 }
 
 // Learns what configs do to steps, if any such effect was measured.
@@ -307,11 +329,12 @@ struct PolicyPart {
   const char* text;
 };
 
-// Says which parts of the policy `base` a training with --from keeps and which it trains further.
+// Says which parts of the policy `base` a training with --from keeps, which it trains further, and which it
+// replaces. Networks for effects always begin anew: the effects that the old ones saw are not in the policy.
 void SayWhatIsKept(const TrainSettings& settings, const std::string& from, const TrainingData& data,
                    const PolicyTensors& base, TrainingAccount& account) {
-  Json kept = Json::array(), trained = Json::array();
-  std::string kept_text = "the range of NCCL releases", trained_text;
+  Json kept = Json::array(), trained = Json::array(), replaced = Json::array();
+  std::string kept_text = "the range of NCCL releases", trained_text, replaced_text;
   const auto add = [&](bool is_trained, const PolicyPart& part) {
     (is_trained ? trained : kept).push_back(part.name);
     std::string& text = is_trained ? trained_text : kept_text;
@@ -322,11 +345,17 @@ void SayWhatIsKept(const TrainSettings& settings, const std::string& from, const
   const bool has_trees = base.trees.count > 0;
   if (has_trees) add(false, {"tree_splits", "the trees' splits"});
   if (has_trees) add(!data.seen.empty(), {"tree_leaves", "the values at the trees' leaves"});
-  if (base.effect.count > 0 || !data.effects.empty())
-    add(!data.effects.empty(), {"effects", "what configs do to steps"});
-  account.Say(fmt::format("from {}: kept: {}; trained further: {}{}", from, kept_text, trained_text,
+  const PolicyPart effects{"effects", "what configs do to steps"};
+  if (base.effect.count > 0 && !data.effects.empty()) {
+    replaced.push_back(effects.name);
+    replaced_text = fmt::format("; learnt anew from these effects alone: {}", effects.text);
+  } else if (base.effect.count > 0 || !data.effects.empty()) {
+    add(!data.effects.empty(), effects);
+  }
+  account.Say(fmt::format("from {}: kept: {}; trained further: {}{}{}", from, kept_text,
+                          trained_text.empty() ? "nothing" : trained_text, replaced_text,
                           data.seen.empty() ? "" : "; its domain is widened to that of the sweeps"));
-  account.json["from"] = {{"file", from}, {"kept", kept}, {"trained", trained}};
+  account.json["from"] = {{"file", from}, {"kept", kept}, {"trained", trained}, {"replaced", replaced}};
 }
 
 // Trains the config agent of `tensors`, a copy of the policy `from`, further on the times of calls.
@@ -358,7 +387,8 @@ Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings, TrainingAc
   provenance.inputs.push_back(base_file);
   DYNAMICCL_TRY(const auto base, ReadPolicyFile(settings.from));
   DYNAMICCL_TRY(const std::vector<CallSequence> recorded, ReadSequences(settings.traces, provenance));
-  DYNAMICCL_TRY(const TrainingData data, ReadTrainingData(settings, provenance));
+  DYNAMICCL_TRY(const TrainingData data, ReadTrainingData(settings, account));
+  DYNAMICCL_CHECK_OK(CheckHeldOutIsUnseen(*base, data.held_out, provenance));
   const std::string from = std::filesystem::path(settings.from).filename().string();
   auto policy = std::make_unique<Policy>();
   policy->tensors = base->tensors;
@@ -406,7 +436,7 @@ void NoteAgreement(const TrainedNetworks& networks, const Policy& policy,
 Result<Sha256Digest> TrainAndExport(const TrainSettings& settings, TrainingAccount& account) {
   Provenance& provenance = account.provenance;
   DYNAMICCL_TRY(const std::vector<CallSequence> recorded, ReadSequences(settings.traces, provenance));
-  DYNAMICCL_TRY(const TrainingData data, ReadTrainingData(settings, provenance));
+  DYNAMICCL_TRY(const TrainingData data, ReadTrainingData(settings, account));
   DYNAMICCL_TRY(const std::vector<ConfigSample> samples, PricedSamplesOf(data.seen));
   const FloatStructureNetwork structure = TrainStructureAgent(
       {.seed = settings.seed, .iterations = settings.structure_iterations}, recorded, account);

@@ -130,10 +130,10 @@ ConfigAgreement CompareConfig(const ConfigNetworks& networks, const PolicyTensor
   size_t actions = 0;
   for (const SweptKey& key : keys) {
     const auto choice = [&](const ResidualsOf& residuals_of) {
-      return ChooseConfigBy(tensors, residuals_of, key.model, key.question).config;
+      return ChooseConfigBy(tensors, residuals_of, key.model, QuestionOfJobs(key.question)).config;
     };
     sums.choice += choice(by_floats) == choice(by_integers);
-    const ConfigContext context(key.model, key.question);
+    const ConfigContext context(key.model, QuestionOfJobs(key.question));
     Leader of_floats, of_integers;
     for (const ConfigAction& action : context.Actions()) {
       const ConfigInputs inputs = context.Features(action);

@@ -10,10 +10,15 @@
 namespace dynamiccl::agents {
 namespace {
 
-// The standard error of a median for normal noise, in octaves: the standard deviation is 1.4826 times the
-// median absolute deviation, and a median's standard error is sqrt(pi / 2) = 1.2533 times that of a mean.
-double ErrorOfMedian(const std::vector<float>& microseconds) {
-  if (microseconds.size() < 2) return 0;
+// The standard error of a cell's median for normal noise, in octaves: the standard deviation is 1.4826 times
+// the median absolute deviation, and a median's standard error is sqrt(pi / 2) = 1.2533 times that of a mean.
+// A single time has no deviation. Then the error follows from the difference to the other half of the
+// repeats, whose median absolute value over many cells is sqrt(2) / 1.4826 times the standard error.
+double ErrorOfMedian(const SweptConfig& swept) {
+  const std::vector<float>& microseconds = swept.picks;
+  if (microseconds.size() < 2)
+    return kSigmasOfMedianDeviation / std::sqrt(2.0) *
+           std::abs(std::log2(swept.time.pick / swept.time.value));
   std::vector<double> logs;
   for (const float us : microseconds) logs.push_back(std::log2(us));
   const double deviation = RobustDeviationInPlace(MedianInPlace(logs), logs);
@@ -29,7 +34,7 @@ std::vector<ConfigSample> PricedSamples(const std::vector<SweptKey>& keys, Sampl
   std::vector<ConfigSample> samples;
   for (size_t number = 0; number < keys.size(); ++number) {
     const SweptKey& key = keys[number];
-    const ConfigContext context(key.model, key.question);
+    const ConfigContext context(key.model, QuestionOfJobs(key.question));
     for (const SweptConfig& swept : key.configs) {
       const ConfigAction action = context.Price(swept.config);
       if (action.prior <= 0) continue;
@@ -37,7 +42,7 @@ std::vector<ConfigSample> PricedSamples(const std::vector<SweptKey>& keys, Sampl
           sample_of(context.Features(action), action.prior / 65536.0, std::log2(swept.time.pick * 1e6));
       sample.key = number;
       sample.weight = 1 / std::sqrt(keys_of_file[key.file]);
-      sample.noise = ErrorOfMedian(swept.picks);
+      sample.noise = ErrorOfMedian(swept);
       samples.push_back(sample);
     }
   }

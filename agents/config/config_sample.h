@@ -19,7 +19,8 @@ struct ConfigSample {
   size_t key = 0;
   // Weight of the sample's key in the training loss.
   double weight = 1;
-  // Standard error of the measured median in octaves, estimated from the spread of its repeats.
+  // Standard error of the measured median in octaves, estimated from the spread of its repeats. Estimates of
+  // cells with two or three repeats are rough; their median over many cells is not.
   double noise = 0;
 };
 

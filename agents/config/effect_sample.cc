@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agents/config/effect_sample.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <numbers>
@@ -20,6 +21,20 @@ void Normalise(std::vector<EffectSample>& samples) {
 }
 
 }  // namespace
+
+std::vector<EffectSample> AsJobsAsk(std::vector<EffectSample> samples) {
+  using F = EffectFeature;
+  for (EffectSample& sample : samples) {
+    const auto forget = [&](F first, F last) {
+      std::fill(sample.inputs.begin() + static_cast<int>(first),
+                sample.inputs.begin() + static_cast<int>(last) + 1, int16_t{0});
+    };
+    forget(F::kBytes, F::kBytes);
+    forget(F::kParameterGather, F::kExposed);  // roles, phases, exposed share
+    forget(F::kMemory, F::kMemory);
+  }
+  return samples;
+}
 
 EffectSubject SubjectOf(const MeasuredEffect& effect, const Fabric& fabric) {
   return {.collectives = effect.collectives,

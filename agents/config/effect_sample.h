@@ -28,6 +28,11 @@ struct EffectSample {
 // shrinks with its error, and with the number of effects on its fabric, as 1 / sqrt(number).
 std::vector<EffectSample> EffectSamplesOf(const std::vector<MeasurementFile>& files, const HoldOut& hold_out);
 
+// Returns the samples without the inputs that a job leaves unknown when it asks about a config: bytes, role,
+// phase, memory and exposed share. A job asks about all of its large calls together (PredictedEffectOf in
+// src/decision/guard/expected_effect.h). Networks that had seen known values alone would answer no job.
+std::vector<EffectSample> AsJobsAsk(std::vector<EffectSample> samples);
+
 // Returns the subject of a measured effect on a fabric.
 EffectSubject SubjectOf(const MeasuredEffect& effect, const Fabric& fabric);
 

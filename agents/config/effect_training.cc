@@ -185,8 +185,9 @@ EffectErrors ErrorsOf(const std::vector<EffectSample>& samples, const std::vecto
   return errors;
 }
 
-Result<EffectErrors> AddEffects(const std::vector<EffectSample>& samples,
+Result<EffectErrors> AddEffects(const std::vector<EffectSample>& measured,
                                 const EffectTrainingSettings& settings, PolicyTensors& t) {
+  const std::vector<EffectSample> samples = AsJobsAsk(measured);
   const EffectErrors errors = ErrorsOf(samples, PredictHeldOut(samples, settings));
   const EffectNetworks networks = TrainEffects(samples, settings);
   t.effect.count = static_cast<int32_t>(samples.size());

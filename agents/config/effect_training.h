@@ -49,10 +49,11 @@ struct EffectErrors {
 };
 EffectErrors ErrorsOf(const std::vector<EffectSample>& samples, const std::vector<HeldOutEffect>& predicted);
 
-// Trains, quantises the networks, and fills all of the policy's tensors about effects except the golden
-// outputs. A prediction states the error that was measured on left-out fabrics, or 10 % if there is a single
-// fabric. Returns kInternal if the weights do not fit into 16 bits.
-Result<EffectErrors> AddEffects(const std::vector<EffectSample>& samples,
+// Trains on the samples as jobs ask (AsJobsAsk), quantises the networks, and fills all of the policy's
+// tensors about effects except the golden outputs. A prediction states the error that was measured on
+// left-out fabrics, or 10 % if there is a single fabric. Returns kInternal if the weights do not fit into 16
+// bits.
+Result<EffectErrors> AddEffects(const std::vector<EffectSample>& measured,
                                 const EffectTrainingSettings& settings, PolicyTensors& tensors);
 
 }  // namespace dynamiccl::agents

@@ -32,14 +32,14 @@ SweptConfig SweptFrom(const Measurement& row, const SweptTime& time) {
   return {row.config, time, HalfOf(row, 0), HalfOf(row, 1)};
 }
 
-// Adds a measured row to its key: as the library's own choice, or as one more configuration.
+// Adds a measured row to its key: as the library's own choice, or as one more configuration. Of several rows
+// of one configuration, and of several of the default, the first counts.
 void Add(SweptKey& key, const Measurement& row, const SweptTime& time) {
   if (row.is_default) {
-    key.default_choice = SweptFrom(row, time);
+    if (!key.default_choice) key.default_choice = SweptFrom(row, time);
     return;
   }
   if (row.config.leaves_nccl_alone()) return;
-  key.question.allowed.set(ConfigIndex(row.config.algorithm, row.config.protocol));
   const auto same = [&](const SweptConfig& known) { return known.config == row.config; };
   if (std::none_of(key.configs.begin(), key.configs.end(), same)) key.configs.push_back(SweptFrom(row, time));
 }
@@ -48,6 +48,7 @@ void Add(SweptKey& key, const Measurement& row, const SweptTime& time) {
 
 std::vector<SweptKey> KeysOf(const std::vector<MeasurementFile>& files) {
   std::map<std::tuple<size_t, std::string, Collective, uint64_t>, SweptKey> keys;
+  std::map<std::tuple<size_t, std::string, Collective>, ConfigMask> offered;
   for (size_t file = 0; file < files.size(); ++file) {
     std::map<std::string, const MeasurementContext*> contexts;
     for (const MeasurementContext& context : files[file].contexts) contexts[context.topology] = &context;
@@ -62,11 +63,16 @@ std::vector<SweptKey> KeysOf(const std::vector<MeasurementFile>& files) {
       key.question.collective = row.collective;
       key.question.bytes = row.bytes;
       Add(key, row, *time);
+      if (!row.config.leaves_nccl_alone())
+        offered[{file, row.topology, row.collective}].set(
+            ConfigIndex(row.config.algorithm, row.config.protocol));
     }
   }
   std::vector<SweptKey> found;
   for (auto& [order, key] : keys) {
-    if (!key.configs.empty()) found.push_back(std::move(key));
+    if (key.configs.empty()) continue;
+    key.question.allowed = offered[{key.file, key.topology, key.question.collective}];
+    found.push_back(std::move(key));
   }
   return found;
 }
@@ -83,6 +89,25 @@ bool IsHeldOut(const std::string& topology, const HoldOut& hold_out) {
     return topology.starts_with(std::string_view(name).substr(0, name.size() - 1));
   };
   return std::any_of(hold_out.topologies.begin(), hold_out.topologies.end(), covers);
+}
+
+std::vector<std::string> NotInFiles(const HoldOut& hold_out, const std::vector<MeasurementFile>& files) {
+  const auto any = [&](const auto& fits) {
+    return std::any_of(files.begin(), files.end(), [&](const MeasurementFile& file) {
+      return std::any_of(file.contexts.begin(), file.contexts.end(), fits);
+    });
+  };
+  std::vector<std::string> missing;
+  for (const std::string& name : hold_out.topologies) {
+    const HoldOut one{.topologies = {name}};
+    if (!any([&](const MeasurementContext& context) { return IsHeldOut(context.topology, one); }))
+      missing.push_back(name);
+  }
+  const auto has_ranks = [&](const MeasurementContext& context) {
+    return context.model.fabric.n_ranks == hold_out.ranks;
+  };
+  if (hold_out.ranks > 0 && !any(has_ranks)) missing.push_back(std::to_string(hold_out.ranks) + " ranks");
+  return missing;
 }
 
 Split SplitOf(const SweptKey& key, const HoldOut& hold_out) {

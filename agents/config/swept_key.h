@@ -17,7 +17,8 @@ namespace dynamiccl::agents {
 struct SweptTime {
   // Median over the repeats with even index. Agents and oracles may use only this one to choose.
   double pick = 0;
-  // Median over the repeats with odd index. Only evaluations use it.
+  // Median over the repeats with odd index. Only evaluations use it, and the noise of a cell with fewer than
+  // four repeats (ConfigSample::noise).
   double value = 0;
 };
 
@@ -38,11 +39,12 @@ struct SweptKey {
   std::string topology;
   CostModelInput model;
   // The question that the config agent answers for this key. `allowed` holds the algorithms and protocols
-  // that were measured.
+  // that the file has for the topology and collective at any size: NCCL offers all of them at every size,
+  // even where a sweep with a budget measured only some.
   ConfigQuestion question;
   // Configurations that the sweep forced instead of the library's choice. Each occurs once.
   std::vector<SweptConfig> configs;
-  // The library's own choice, if it was measured.
+  // The library's own choice, if it was measured; the first row of it.
   std::optional<SweptConfig> default_choice;
 };
 
@@ -58,9 +60,13 @@ struct HoldOut {
   std::vector<std::string> topologies;
   // Keys with this number of ranks are held out. 0 holds out none.
   int ranks = 0;
+
+  friend bool operator==(const HoldOut&, const HoldOut&) = default;
 };
 // True if `hold_out` names the topology.
 bool IsHeldOut(const std::string& topology, const HoldOut& hold_out);
+// Returns what `hold_out` names and no file has: topologies, and "16 ranks".
+std::vector<std::string> NotInFiles(const HoldOut& hold_out, const std::vector<MeasurementFile>& files);
 // The part of the data to which a key belongs.
 enum class Split { kSeen, kHeldOutSize, kHeldOutRanks, kHeldOutTopology };
 // The number of enumerators of Split.

@@ -13,7 +13,7 @@ namespace {
 // training's domain are left out. If none is left, the choice is left to NCCL.
 template <typename Residual>
 CollectiveConfig LeastPredicted(const Policy& policy, const SweptKey& key, Residual residual_of) {
-  const ConfigContext context(key.model, key.question);
+  const ConfigContext context(key.model, QuestionOfJobs(key.question));
   CollectiveConfig best = kLeaveNcclAlone;
   double least = std::numeric_limits<double>::infinity();
   for (const SweptConfig& swept : key.configs) {
@@ -31,8 +31,9 @@ CollectiveConfig LeastPredicted(const Policy& policy, const SweptKey& key, Resid
 }  // namespace
 
 Chooser PolicyChooser(const Policy& policy) {
-  return {"policy",
-          [&policy](const SweptKey& key) { return ChooseConfig(policy, key.model, key.question).config; }};
+  return {"policy", [&policy](const SweptKey& key) {
+            return ChooseConfig(policy, key.model, QuestionOfJobs(key.question)).config;
+          }};
 }
 
 std::vector<Chooser> PolicyChoosers(const Policy& policy) {
@@ -40,23 +41,26 @@ std::vector<Chooser> PolicyChoosers(const Policy& policy) {
   ungated->tensors.config.gate = std::numeric_limits<int32_t>::min();
   const auto networks = std::make_shared<Policy>(policy);
   networks->tensors.trees = {};
-  return {
-      PolicyChooser(policy),
-      {"networks, gated",
-       [networks](const SweptKey& key) { return ChooseConfig(*networks, key.model, key.question).config; }},
-      {"policy without gate",
-       [ungated](const SweptKey& key) { return ChooseConfig(*ungated, key.model, key.question).config; }},
-      {"networks, no gate",
-       [networks](const SweptKey& key) {
-         return LeastPredicted(*networks, key, [&](const ConfigInputs& inputs) {
-           return MeanResidual(networks->tensors, inputs);
-         });
-       }},
-      {"trees, no gate", [&policy](const SweptKey& key) {
-         return LeastPredicted(policy, key, [&](const ConfigInputs& inputs) {
-           return PredictTreeResidual(policy.tensors, inputs);
-         });
-       }}};
+  return {PolicyChooser(policy),
+          {"networks, gated",
+           [networks](const SweptKey& key) {
+             return ChooseConfig(*networks, key.model, QuestionOfJobs(key.question)).config;
+           }},
+          {"policy without gate",
+           [ungated](const SweptKey& key) {
+             return ChooseConfig(*ungated, key.model, QuestionOfJobs(key.question)).config;
+           }},
+          {"networks, no gate",
+           [networks](const SweptKey& key) {
+             return LeastPredicted(*networks, key, [&](const ConfigInputs& inputs) {
+               return MeanResidual(networks->tensors, inputs);
+             });
+           }},
+          {"trees, no gate", [&policy](const SweptKey& key) {
+             return LeastPredicted(policy, key, [&](const ConfigInputs& inputs) {
+               return PredictTreeResidual(policy.tensors, inputs);
+             });
+           }}};
 }
 
 }  // namespace dynamiccl::agents

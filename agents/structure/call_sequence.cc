@@ -23,6 +23,12 @@ bool IsLabelled(const CallSequence& sequence) {
   });
 }
 
+// True for the calls that a job shows its structure agent (CountGroup in plugin/interpose/call_stream.cc).
+// Not all ranks issue a send or a receive, so no agent sees them.
+bool IsSeenByAgent(const CollectiveCall& call) {
+  return static_cast<int>(call.collective) < kTunableCollectives;
+}
+
 using RoleCollectives = std::array<Collective, kLabelledRoles>;
 
 // Draws, for each role that Reinvent changes, the collective that the role's calls become. The other entries
@@ -62,6 +68,7 @@ std::vector<CallSequence> AllSequencesOf(const Trace& trace, const std::string& 
     // The step of the last call, for each communicator.
     std::map<uint64_t, int64_t> steps;
     for (const TraceCall& call : CallsOf(section).calls) {
+      if (!IsSeenByAgent(call.issued.call)) continue;
       const uint64_t id = call.issued.call.communicator;
       CallSequence& sequence = own[id];
       if (call.step >= 0 && (!steps.contains(id) || steps[id] != call.step))

@@ -28,8 +28,8 @@ struct CallSequence {
   std::vector<size_t> step_begins{};
 };
 
-// Returns one sequence for every communicator of the trace: the calls of its lowest recorded rank in program
-// order.
+// Returns one sequence for every communicator of the trace: the collectives of its lowest recorded rank in
+// program order. Sends, receives and what is made of them are left out, as a job leaves them out.
 std::vector<CallSequence> AllSequencesOf(const Trace& trace, const std::string& name);
 // The sequences of AllSequencesOf that have at least one labelled call.
 std::vector<CallSequence> SequencesOf(const Trace& trace, const std::string& name);

@@ -77,8 +77,8 @@ void CompareSequence(const at::Tensor& real, const at::Tensor& integer, const St
   }
 }
 
-// Returns the integer network's logits, int32 [length, kHeadRows]. If there are fewer than `length` calls,
-// empty tokens follow after the last call.
+// Returns the integer network's logits, int32 [length, kHeadRows], with cells rounded after each call as in a
+// job. If there are fewer than `length` calls, empty tokens follow after the last call.
 at::Tensor IntegerLogits(const PolicyTensors& tensors, const std::vector<IssuedCall>& calls, int64_t length) {
   at::Tensor logits = at::empty({length, kHeadRows}, at::kInt);
   const StructureNetwork network(tensors);
@@ -86,7 +86,7 @@ at::Tensor IntegerLogits(const PolicyTensors& tensors, const std::vector<IssuedC
   LstmState state;
   for (int64_t call = 0; call < length; ++call) {
     const bool there = static_cast<size_t>(call) < calls.size();
-    network.Step(there ? tokenizer.Next(calls[static_cast<size_t>(call)].call) : CallToken{}, state);
+    network.StepOverCall(there ? tokenizer.Next(calls[static_cast<size_t>(call)].call) : CallToken{}, state);
     const StructureLogits row = network.Logits(state);
     std::copy(row.begin(), row.end(), logits.data_ptr<int32_t>() + call * kHeadRows);
   }

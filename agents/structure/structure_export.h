@@ -22,8 +22,8 @@ FloatStructureNetwork StructureNetworkOf(const PolicyTensors& tensors);
 // repeated. `sequences` must not be empty.
 void FillGoldenTokens(const std::vector<CallSequence>& sequences, PolicyTensors& tensors);
 
-// For each head, the share of calls for which the float and the integer network choose the same class. Only
-// calls with a target count.
+// For each head, the share of calls for which the float network and the integers of a job, rounded cells
+// included, choose the same class. Only calls with a target count.
 struct StructureAgreement {
   double role = 1, phase = 1, stage = 1;
 };

@@ -47,14 +47,6 @@ CollectiveConfig ChoiceIn(const TablePlan& plan, const TableKey& key, const Coll
   return plan.others_use_policy ? otherwise : kLeaveNcclAlone;
 }
 
-// Microseconds that NCCL's cost model expects of NCCL's own choice; below 0 if it has none.
-double PredictedUs(const CostModelInput& input, const TableKey& key, const CollectiveConfig& nccls,
-                   const ConfigMask& allowed) {
-  const CostTable costs = EstimateCosts(input, key.collective, LowerBound(key.size_class), 1, allowed);
-  const CollectiveConfig own = nccls.leaves_nccl_alone() ? CheapestConfig(costs) : nccls;
-  return own.leaves_nccl_alone() ? -1 : costs.at(own.algorithm, own.protocol);
-}
-
 }  // namespace
 
 TableGuard::TableGuard(GuardSubject subject, std::shared_ptr<const Policy> policy, GuardTotals& totals)
@@ -87,7 +79,8 @@ KeyKnowledge TableGuard::Knowledge(const TableKey& key, Regime regime) const {
     known.candidates = UnlikeFirst(policy_.get(), subject_.input,
                                    {key.collective, LowerBound(key.size_class), seen->second.allowed},
                                    {seen->second.nccls, subject_.channels_are_known});
-    known.nccls_ns = 1000 * PredictedUs(subject_.input, key, seen->second.nccls, seen->second.allowed);
+    known.nccls_ns = 1000 * TimeOfNcclsChoice(subject_.input, key.collective, LowerBound(key.size_class),
+                                              seen->second.nccls, seen->second.allowed);
   }
   if (subject_.store) {
     known.confirmed =

@@ -92,6 +92,13 @@ double EstimateCost(const CostModelInput& input, Collective collective, uint64_t
   return ModelTime(ModelOf(input, channels), collective, bytes, 1, config.algorithm, config.protocol);
 }
 
+double TimeOfNcclsChoice(const CostModelInput& input, Collective collective, uint64_t bytes,
+                         const CollectiveConfig& nccls, const ConfigMask& allowed) {
+  const CostTable costs = EstimateCosts(input, collective, bytes, 1, allowed);
+  const CollectiveConfig own = nccls.leaves_nccl_alone() ? CheapestConfig(costs) : nccls;
+  return own.leaves_nccl_alone() ? -1 : costs.at(own.algorithm, own.protocol);
+}
+
 int DefaultChannels(const CostModelInput& input, Collective collective, uint64_t bytes, Algorithm algorithm,
                     Protocol protocol) {
   (void)collective;  // NCCL's thresholds do not depend on it up to 2.30.

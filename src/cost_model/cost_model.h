@@ -79,6 +79,13 @@ double EstimateCost(const CostModelInput& input, Collective collective, uint64_t
 int DefaultChannels(const CostModelInput& input, Collective collective, uint64_t bytes, Algorithm algorithm,
                     Protocol protocol);
 
+// Returns the microseconds that the model expects of NCCL's own choice among `allowed`, with all channels of
+// the fabric, as NCCL's table has it; -1 if nothing is possible. `nccls` is that choice; kLeaveNcclAlone
+// stands for the cheapest pair. How slow a job's calls are is measured against this time, at the least size
+// of a call's size class, in jobs and in what policies learn from.
+double TimeOfNcclsChoice(const CostModelInput& input, Collective collective, uint64_t bytes,
+                         const CollectiveConfig& nccls, const ConfigMask& allowed);
+
 // Returns the cheapest entry as NCCL up to 2.30 picks it: the scan begins with Tree/LL, and only a strictly
 // smaller cost wins. Negative entries are skipped. The channels are 0. Returns kLeaveNcclAlone if no entry is
 // possible.

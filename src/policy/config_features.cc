@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "src/collective/size_class.h"
 #include "src/fingerprint/fixed_log2.h"
 
 namespace dynamiccl {
@@ -69,6 +70,11 @@ uint64_t ConfigSchemaHash() {
 
 int32_t Log2Cost(double microseconds) {
   return FixedLog2<16>(Whole(microseconds * 1e6));
+}
+
+ConfigQuestion QuestionOfJobs(ConfigQuestion question) {
+  question.bytes = LowerBound(SizeClassOf(question.bytes));
+  return question;
 }
 
 ConfigContext::ConfigContext(const CostModelInput& input, const ConfigQuestion& question)

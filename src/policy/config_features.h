@@ -80,6 +80,10 @@ struct ConfigQuestion {
   ConfigMask allowed;
 };
 
+// Returns the question that a job asks about calls of this size. Jobs decide by size class, so they ask about
+// the least size of the class.
+ConfigQuestion QuestionOfJobs(ConfigQuestion question);
+
 // A configuration as a possible answer, with its predicted time.
 struct ConfigAction {
   CollectiveConfig config;

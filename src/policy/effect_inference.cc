@@ -12,6 +12,13 @@ namespace {
 // Natural logarithm that one unit of an output stands for.
 constexpr double kUnit = std::numbers::ln2 / 65536;
 
+// Returns true for an input that is 0 if the subject does not state it. In every other input 0 is an answer,
+// such as "not Tree" or "one node".
+bool MayBeUnknown(EffectFeature input) {
+  using F = EffectFeature;
+  return input == F::kBytes || (input >= F::kIntraLatency && input <= F::kMemory);
+}
+
 // Variance of the networks' outputs around their mean.
 double SpreadOf(const EffectOutputs& outputs, double mean) {
   double squares = 0;
@@ -31,7 +38,7 @@ EffectOutputs PredictEffects(const PolicyTensors& tensors, const EffectInputs& i
 bool KeepKnownInputs(const PolicyTensors& tensors, EffectInputs& inputs) {
   for (size_t i = 0; i < kEffectInputs; ++i) {
     const int16_t least = tensors.effect_domain_min[i], most = tensors.effect_domain_max[i];
-    if (least == 0 && most == 0) inputs[i] = 0;
+    if (least == 0 && most == 0 && MayBeUnknown(static_cast<EffectFeature>(i))) inputs[i] = 0;
     if (inputs[i] < least || inputs[i] > most) return false;
   }
   return true;

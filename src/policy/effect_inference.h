@@ -23,12 +23,13 @@ struct PredictedEffect {
 };
 
 // Returns the prediction for `subject`. An input that was unknown in all training data is taken as unknown.
-// Returns nothing if the policy predicts no effects, or if another input lies outside of what training saw.
-// Jobs must not call it for every collective.
+// Returns nothing if the policy predicts no effects, or if another input lies outside of what training saw,
+// such as an algorithm or a number of nodes that occurred in no experiment. Jobs must not call it for every
+// collective.
 std::optional<PredictedEffect> PredictEffect(const PolicyTensors& tensors, const EffectSubject& subject);
 
-// Sets those inputs to 0 that were 0 in all training data. Returns false if one of the others lies outside of
-// what training saw.
+// Sets those inputs to 0 that may be unknown (effect_features.h) and were so in all training data. Returns
+// false if one of the others lies outside of what training saw.
 bool KeepKnownInputs(const PolicyTensors& tensors, EffectInputs& inputs);
 
 }  // namespace dynamiccl

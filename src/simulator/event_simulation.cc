@@ -315,7 +315,11 @@ bool Simulation::Await(size_t rank_class, size_t collective) {
     communicator.waiting.push_back(rank_class);
     return false;
   }
-  rank.to_take.erase(rank.to_take.begin(), rank.to_take.upper_bound(collective));
+  // With this collective, the earlier ones of its communicator have ended too. Those of others may still run.
+  const size_t layout = rank.program->collectives[collective].layout;
+  std::erase_if(rank.to_take, [&](const auto& issued) {
+    return issued.first <= collective && rank.program->collectives[issued.first].layout == layout;
+  });
   const int64_t stalled = std::max<int64_t>(0, ordered.ended - rank.clock);
   rank.clock += stalled;
   rank.timing.stalled_ns += stalled;

@@ -82,22 +82,30 @@ Status CheckSizes(const SimulatedJob& job) {
   return {};
 }
 
+// The most by which a disturbance may slow something down. A job of a quarter of an hour then still ends
+// within 64 bits of nanoseconds.
+constexpr double kMostSlowdown = 1e6;
+
 // Checks stragglers, loads and jitter.
 Status CheckDisturbances(const SimulatedJob& job) {
   for (const Straggler& straggler : job.stragglers) {
     if (straggler.rank < 0 || straggler.rank >= job.n_ranks)
       return Reject("there is no rank {}", straggler.rank);
-    if (!(straggler.compute_factor > 0) || !std::isfinite(straggler.compute_factor) || straggler.late_ns < 0)
-      return Reject("rank {}: a straggler's factor is above 0, and it is not early", straggler.rank);
+    if (!(straggler.compute_factor > 0 && straggler.compute_factor <= kMostSlowdown) || straggler.late_ns < 0)
+      return Reject("rank {}: a straggler's factor is above 0 and at most {}, and it is not early",
+                    straggler.rank, kMostSlowdown);
   }
   for (const NetworkLoad& load : job.loads) {
     if (load.node >= job.Nodes()) return Reject("there is no node {}", load.node);
-    if (!(load.share >= 0 && load.share < 1) || load.from_ns < 0 || load.until_ns < load.from_ns)
-      return Reject("a load's share is at least 0 and below 1, and it ends after it begins");
+    if (!(load.share >= 0 && load.share <= 1 - 1 / kMostSlowdown) || load.from_ns < 0 ||
+        load.until_ns < load.from_ns)
+      return Reject("a load's share is at least 0 and at most {}, and it ends after it begins",
+                    1 - 1 / kMostSlowdown);
   }
   if (!(job.host_share >= 0 && job.host_share < 1)) return Reject("the host share must be in [0, 1)");
-  return job.compute_jitter >= 0 && std::isfinite(job.compute_jitter) ? Status{}
-                                                                      : Reject("jitter must be 0 or more");
+  return job.compute_jitter >= 0 && job.compute_jitter <= kMostSlowdown
+             ? Status{}
+             : Reject("jitter must be from 0 to {}", kMostSlowdown);
 }
 
 // A rank must be in a communicator of every layout that its program uses.

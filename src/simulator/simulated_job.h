@@ -58,7 +58,7 @@ struct CommunicatorLayout {
 // A rank that is slow or late.
 struct Straggler {
   int32_t rank = 0;
-  double compute_factor = 1;  // on every compute action
+  double compute_factor = 1;  // on every compute action, above 0 and at most 1e6
   int64_t late_ns = 0;        // how much later it begins
 };
 
@@ -67,7 +67,7 @@ struct NetworkLoad {
   int64_t from_ns = 0;
   int64_t until_ns = INT64_MAX;
   int32_t node = -1;  // -1: all nodes
-  double share = 0;   // of the capacity, at least 0 and below 1; of several loads the last one counts
+  double share = 0;   // of the capacity, from 0 to 0.999999; of several loads the last one counts
 };
 
 // Describes a whole job. It is a plain value that the simulation only reads.

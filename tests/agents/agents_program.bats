@@ -70,8 +70,11 @@ said = json.load(open("fitted.json"))
 assert said["from"]["trained"][:2] == ["structure", "config"] and "structure" not in said["from"]["kept"], said
 assert [i["kind"] for i in said["inputs"]] == ["policy", "trace", "measurements"], said
 assert said["structure"]["from_a_policy"] and said["thresholds"]["quiet_calls"] > 0, said'
-  "$DYNAMICCL_BIN" eval fitted.dcpolicy run.ctrace > judged
+  "$DYNAMICCL_BIN" eval fitted.dcpolicy run.ctrace > judged 2> noted
   grep -q "^policy " judged
+  grep -q "^run.ctrace: the policy was trained on it, so it shows no other job$" noted
+  "$DYNAMICCL_BIN" eval first.dcpolicy run.ctrace > judged 2> noted
+  ! grep -q "trained on it" noted
 }
 
 @test "train refuses traces without labels, from a policy and from nothing" {
@@ -91,6 +94,9 @@ assert said["structure"]["from_a_policy"] and said["thresholds"]["quiet_calls"] 
   cp "$POLICY" first.dcpolicy
   "$DYNAMICCL_BIN" train "$SAMPLES"/../../policies/step_effects/*.measurements --from first.dcpolicy -o effects.dcpolicy > said
   grep -q "^from first.dcpolicy: .*; trained further: what configs do to steps" said
+  "$DYNAMICCL_BIN" train "$SAMPLES"/../../policies/step_effects/one-node.measurements --from effects.dcpolicy -o fewer.dcpolicy --json fewer.json > said
+  grep -q "^from effects.dcpolicy: .*; trained further: nothing; learnt anew from these effects alone: what configs do to steps$" said
+  python3 -c 'import json; d = json.load(open("fewer.json"))["from"]; assert d["replaced"] == ["effects"] and "effects" not in d["trained"] + d["kept"], d'
   "$DYNAMICCL_BIN" train "$SWEEP" --from effects.dcpolicy -o fitted.dcpolicy --json fitted.json > said
   grep -q "^from effects.dcpolicy: kept: .*what configs do to steps.*; trained further: " said
   python3 -c 'import json; d = json.load(open("fitted.json"))["from"]; assert "effects" in d["kept"], d'

@@ -124,6 +124,55 @@ TEST_F(PolicyExport, EffectsAloneAreLearntOnTopOfAPolicyWhichOtherwiseStays) {
             0);
 }
 
+TEST_F(PolicyExport, WhatAPolicyHasSeenIsNeverHeldOut) {
+  TrainSettings settings = Short("base.dcpolicy");
+  settings.hold_out = {};
+  ASSERT_TRUE(Train(settings));
+  settings = Short("p.dcpolicy");
+  settings.from = Path("base.dcpolicy");
+  const Status seen = Train(settings);
+  ASSERT_FALSE(seen);
+  EXPECT_NE(seen.error().message.find("a.measurements: the policy was trained on"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(Path("p.dcpolicy")));
+  // Another sweep of the same topologies is new to the policy, and so is what its own training held out.
+  ASSERT_TRUE(WriteMeasurementFile(Path("b.measurements"), test::MakeSweep({.seed = 2, .topologies = 2})));
+  settings.measurements = {Path("b.measurements")};
+  EXPECT_TRUE(Train(settings));
+  ASSERT_TRUE(Train(Short("base.dcpolicy")));
+  settings.measurements = {Path("a.measurements")};
+  EXPECT_TRUE(Train(settings));
+}
+
+TEST_F(PolicyExport, PoliciesOfDifferentTrainingsAreNotJudgedTogether) {
+  ASSERT_TRUE(Train(Short("a.dcpolicy")));
+  TrainSettings other = Short("b.dcpolicy");
+  other.seed = 2;
+  ASSERT_TRUE(Train(other));
+  EvalSettings both{.policies = {Path("a.dcpolicy"), Path("b.dcpolicy")},
+                    .measurements = {Path("a.measurements")},
+                    .json = Path("e.json")};
+  EXPECT_TRUE(Evaluate(both)) << "they differ in the seed alone";
+  other.hold_out.sizes = 4;
+  ASSERT_TRUE(Train(other));
+  const Status judged = Evaluate(both);
+  ASSERT_FALSE(judged);
+  EXPECT_NE(judged.error().message.find("b.dcpolicy were trained on other data"), std::string::npos);
+}
+
+TEST_F(PolicyExport, WhatTrainingReadIsNoNewSweep) {
+  ASSERT_TRUE(Train(Short("p.dcpolicy")));
+  ASSERT_TRUE(WriteMeasurementFile(Path("b.measurements"), test::MakeSweep({.seed = 2, .topologies = 2})));
+  EvalSettings settings{.policies = {Path("p.dcpolicy")},
+                        .measurements = {Path("b.measurements")},
+                        .trained_on = {Path("a.measurements")},
+                        .json = Path("e.json")};
+  EXPECT_TRUE(Evaluate(settings));
+  settings.measurements = {Path("a.measurements")};
+  const Status judged = Evaluate(settings);
+  ASSERT_FALSE(judged);
+  EXPECT_NE(judged.error().message.find("a.measurements: the policy was trained on it"), std::string::npos);
+}
+
 TEST_F(PolicyExport, WrongInputsAreNamed) {
   TrainSettings settings = Short("p.dcpolicy");
   settings.measurements = {Path("none.measurements")};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/policy/policy_file.h"
+#include "src/policy/structure_inference.h"
 #include "tools/report/report.h"
 #include "tools/report/run_report.h"
 #include "traces/format/record_views.h"
@@ -27,13 +28,19 @@ class Job {
       Call(Collective::kReduceScatter);
     }
   }
-  void Call(Collective collective, Role labelled = Role::kUnknown) {
-    IssuedCall issued;
-    issued.call = {7, number_, 14 << 20, collective, DataType::kFloat32, ReduceOp::kSum, 0, 1, info_.n_ranks};
-    issued.issued_ns = static_cast<int64_t>(1'000'000 * ++number_);
-    issued.labelled_role = labelled;
-    section.records.push_back(CallRecord(0, issued));
-    Seal(section.records.back());
+  void Call(Collective collective, Role labelled = Role::kUnknown) { Group({collective}, labelled); }
+  void Group(const std::vector<Collective>& collectives, Role labelled = Role::kUnknown) {
+    const auto size = static_cast<uint16_t>(collectives.size());
+    for (uint16_t i = 0; i < size; ++i) {
+      IssuedCall issued;
+      issued.call = {7, number_, 14 << 20,     collectives[i], DataType::kFloat32, ReduceOp::kSum,
+                     i, size,    info_.n_ranks};
+      issued.issued_ns = static_cast<int64_t>(1'000'000 * (number_ + 1));
+      issued.labelled_role = labelled;
+      section.records.push_back(CallRecord(0, issued));
+      Seal(section.records.back());
+    }
+    ++number_;
   }
   TraceSection section;
 
@@ -63,6 +70,36 @@ TEST(RecognisedLabels, OfFullyShardedTraining) {
   }
   EXPECT_GT(right, calls * 9 / 10);
   EXPECT_GT(third, calls * 9 / 10);
+}
+
+// A job asks its tuner about all calls of a group before its agent has seen one of them (CloseGroup in
+// plugin/interpose/call_stream.cc).
+TEST(RecognisedLabels, OfCallsInGroupsAreWhatAJobRecognisesBeforeTheGroup) {
+  constexpr auto kGather = Collective::kAllGather, kScatter = Collective::kReduceScatter;
+  Job job;
+  for (int step = 0; step < 20; ++step) {
+    for (int unit = 0; unit < 4; ++unit) job.Group({kGather, kGather});
+    for (int unit = 0; unit < 4; ++unit) job.Group({kGather, kScatter, kScatter});
+  }
+  const TraceSection bare = job.section;
+  ASSERT_TRUE(LabelByPolicy(*Starter().policy, job.section));
+  StructureAgent of_job(*Starter().policy);
+  RecognisedStructure known;
+  int known_calls = 0, differ_inside = 0;
+  for (size_t i = 1; i < bare.records.size(); ++i) {
+    const CollectiveCall call = IssuedCallOf(bare.records[i], {.id = 7, .rank = 0, .n_ranks = 8}).call;
+    if (call.index_in_group == 0) known = of_job.recognised();
+    const Role role = RoleOfNext(known, call.collective, call.bytes);
+    EXPECT_EQ(LabelledRole(job.section.records[i]), role) << "record " << i;
+    EXPECT_EQ(LabelledPhase(job.section.records[i]), known.phase) << "record " << i;
+    EXPECT_EQ(LabelledStage(job.section.records[i]), known.stage) << "record " << i;
+    known_calls += role != Role::kUnknown ? 1 : 0;
+    differ_inside +=
+        known.next_role != of_job.recognised().next_role || known.phase != of_job.recognised().phase;
+    of_job.Step(call);
+  }
+  EXPECT_GT(known_calls, 100);
+  EXPECT_GT(differ_inside, 0) << "the agent's answer changes inside groups";
 }
 
 TEST(RecognisedLabels, OfTheJobsOwnDecisions) {

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "src/collective/size_class.h"
 #include "src/decision/override_rules.h"
-#include "src/policy/config_features.h"
 #include "tools/ab/rule_settings.h"
 
 namespace dynamiccl {
@@ -129,14 +129,14 @@ std::optional<Communication> CommunicationOf(const TurnComparison& comparison, c
     const CollectiveCall& issued = call.issued.call;
     if (call.issued.duration_ns <= 0 || issued.bytes == 0) continue;
     if (!call.decision || !call.decision->config.leaves_nccl_alone()) continue;
-    const ConfigContext context(job.fabric.model,
-                                {issued.collective, issued.bytes, NcclConfigs(issued.collective)});
-    const ConfigAction nccls = context.Price(context.default_config());
-    if (nccls.prior <= 0) continue;
+    const double expected_us =
+        TimeOfNcclsChoice(job.fabric.model, issued.collective, LowerBound(SizeClassOf(issued.bytes)),
+                          kLeaveNcclAlone, NcclConfigs(issued.collective));
+    if (expected_us <= 0) continue;
     const double us = static_cast<double>(call.issued.duration_ns) / 1e3;
     const auto weight = static_cast<double>(issued.bytes);
     bytes += weight;
-    slowness += weight * (Log2Cost(us) - nccls.prior) / 65536.0;
+    slowness += weight * std::log2(us / expected_us);
     microseconds += us;
     ++timed;
   }

@@ -120,7 +120,10 @@ std::vector<ExplainedConfig> Shown(const Explanation& explanation, bool all) {
 
 void PrintExplainCall(const Explanation& explanation, const ConfigQuestion& question,
                       const MeasurementContext& fabric, const ExplainCallOptions& options) {
-  fmt::print("{} of {} on {}\n", Name(question.collective), FormatBytes(question.bytes), fabric.topology);
+  const uint64_t asked = QuestionOfJobs(question).bytes;
+  fmt::print("{} of {}{} on {}\n", Name(question.collective), FormatBytes(question.bytes),
+             asked == question.bytes ? "" : fmt::format(", decided as {}", FormatBytes(asked)),
+             fabric.topology);
   fmt::print("decides  {}\npolicy   {}\n\n", DeciderText(explanation), ReasonText(explanation));
   fmt::print("{:<22} {:>11} {:>11}  {:<26} {:>10}\n", "config", "NCCL's us", "policy's us", "each network's",
              "trees'");

@@ -123,7 +123,8 @@ void AddHeldOutRows(Judgement& judgement) {
     for (const Measurement* row : cell.rows) {
       question.allowed.set(ConfigIndex(row->config.algorithm, row->config.protocol));
     }
-    ChoiceRow row = Compare(cell, ChooseConfig(judgement.policy, context->model, question).config);
+    ChoiceRow row =
+        Compare(cell, ChooseConfig(judgement.policy, context->model, QuestionOfJobs(question)).config);
     row.size_held_out = IsHeldOut(judgement.swept, cell.collective, size_class);
     row.topology_held_out = far;
     judgement.session.result().choices.push_back(std::move(row));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recognises ZeRO stages with one structure agent for each communicator, as a job does.
+// Recognises ZeRO stages with one structure agent for each communicator, from its collectives alone, as
+// a job does.
 #include "tools/demo/demo_steps.h"
 
 #include <map>
@@ -12,6 +13,7 @@ std::vector<int64_t> RecogniseStages(const Policy& policy, const SectionCalls& s
   std::vector<int64_t> recognised(kZeroStages);
   std::map<uint32_t, StructureAgent> agents;  // by communicator
   for (const TraceCall& call : section.calls) {
+    if (static_cast<int>(call.issued.call.collective) >= kTunableCollectives) continue;
     StructureAgent& agent = agents.try_emplace(call.communicator, policy).first->second;
     ++recognised[static_cast<size_t>(agent.Step(call.issued.call).stage)];
   }

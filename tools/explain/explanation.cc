@@ -89,9 +89,10 @@ std::vector<ConfigAction> ActionsAndDefault(const ConfigContext& context) {
 
 Explanation Explain(const Policy& policy, const CostModelInput& fabric, const ConfigQuestion& question,
                     const OverrideRules* rules) {
-  const ConfigContext context(fabric, question);
+  const ConfigQuestion asked = QuestionOfJobs(question);
+  const ConfigContext context(fabric, asked);
   Explanation explanation{.default_config = context.default_config(),
-                          .choice = ChooseConfig(policy, fabric, question),
+                          .choice = ChooseConfig(policy, fabric, asked),
                           .gate_percent = 100 * (std::exp2(policy.tensors.config.gate / kOne) - 1)};
   if (rules != nullptr) {
     const OverrideRule* rule = rules->Match({.collective = question.collective,

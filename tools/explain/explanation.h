@@ -47,8 +47,9 @@ struct Explanation {
   std::vector<ExplainedConfig> configs;
 };
 
-// Explains the choice for one call. `rules` may be null. If NCCL's cost model has no price for the default,
-// `configs` stays empty.
+// Explains the choice for one call. As in a job, the policy is asked about the least size of the call's size
+// class, and rules about the size itself. `rules` may be null. If NCCL's cost model has no price for the
+// default, `configs` stays empty.
 Explanation Explain(const Policy& policy, const CostModelInput& fabric, const ConfigQuestion& question,
                     const OverrideRules* rules);
 

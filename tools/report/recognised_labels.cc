@@ -35,9 +35,12 @@ void LabelByDecision(const DecisionView& decision, TraceRecord& record) {
 
 void PolicyLabeller::Label(const CommunicatorInfo& communicator, TraceRecord& record) {
   if (!IsTunableCall(record)) return;
-  StructureAgent& agent = agents_.try_emplace(record.communicator, policy_).first->second;
+  auto place = recognitions_.find(record.communicator);
+  if (place == recognitions_.end())
+    place = recognitions_.emplace(record.communicator, Recognition{StructureAgent(policy_), {}}).first;
+  auto& [agent, recognised] = place->second;
   const CollectiveCall call = IssuedCallOf(record, communicator).call;
-  const RecognisedStructure recognised = agent.recognised();
+  if (call.index_in_group == 0) recognised = agent.recognised();
   record.labels = PackLabels(recognised.phase, RoleOfNext(recognised, call.collective, call.bytes));
   record.labelled_stage = static_cast<uint8_t>(recognised.stage);
   agent.Step(call);

@@ -23,8 +23,8 @@ bool IsLabelledCall(const TraceRecord& record);
 // Labels a call of a tunable collective as the answer to it says. The record is not sealed.
 void LabelByDecision(const DecisionView& decision, TraceRecord& record);
 
-// Labels the calls of one section that come in order, by a policy's LSTM. As in a running job, each call's
-// role is predicted from the calls before it, so the first calls stay unknown.
+// Labels the calls of one section that come in order, by a policy's LSTM. As in a running job, the roles of
+// all calls of a group are predicted from the calls before the group, so the first calls stay unknown.
 class PolicyLabeller {
  public:
   // `policy` must outlive this object.
@@ -33,8 +33,13 @@ class PolicyLabeller {
   void Label(const CommunicatorInfo& communicator, TraceRecord& record);
 
  private:
+  struct Recognition {
+    StructureAgent agent;
+    RecognisedStructure before_group;  // what the agent had recognised before the present group
+  };
+
   const Policy& policy_;
-  std::map<uint32_t, StructureAgent> agents_;  // by the section's own number of the communicator
+  std::map<uint32_t, Recognition> recognitions_;  // by the section's own number of the communicator
 };
 
 // Labels the calls of a section (the recording of one process) that has no labels (PolicyLabeller). Returns

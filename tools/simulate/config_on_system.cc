@@ -13,8 +13,7 @@ namespace {
 
 CollectiveConfig ByPolicy(const System& system, const Policy& policy, const CallOnSystem& call,
                           const ConfigMask& known) {
-  // A job decides by size class, not by size (plugin/runtime/loaded_choices.cc).
-  const ConfigQuestion question{call.collective, LowerBound(SizeClassOf(call.bytes)), known};
+  const ConfigQuestion question = QuestionOfJobs({call.collective, call.bytes, known});
   return ChooseConfig(policy, LibraryView(system, call.n_ranks, call.n_nodes), question).config;
 }
 

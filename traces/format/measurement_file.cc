@@ -36,13 +36,13 @@ Status CheckKnownTopologies(const MeasurementFile& file) {
   return {};
 }
 
-// Appends an effect's line, unless the reader would refuse it.
-Status AppendEffect(std::string& text, const MeasuredEffect& effect) {
-  const Json json = EffectToJson(effect);
+// Appends the line of a context or of an effect, unless `read` would refuse it. `what` names it in the error.
+template <typename Read>
+Status AppendLine(std::string& text, const Json& json, Read read, const std::string& what) {
   try {
-    EffectFromJson(json);
+    read(json);
   } catch (const LineError& error) {
-    return MakeError(ErrorKind::kInvalidArgument, "an effect on '{}': {}", effect.topology, error.what);
+    return MakeError(ErrorKind::kInvalidArgument, "{}: {}", what, error.what);
   }
   return AppendJsonLine(text, json);
 }
@@ -102,10 +102,14 @@ Result<std::string> FormatMeasurements(const MeasurementFile& file) {
   if (!file.hosts.empty()) header["hosts"] = file.hosts;
   DYNAMICCL_CHECK_OK(AppendJsonLine(text, header));
   for (const MeasurementContext& context : file.contexts) {
-    DYNAMICCL_CHECK_OK(AppendJsonLine(text, ContextToJson(context)));
+    DYNAMICCL_CHECK_OK(AppendLine(text, ContextToJson(context), ContextFromJson,
+                                  fmt::format("the context of '{}'", context.topology)));
   }
   for (const Measurement& row : file.rows) DYNAMICCL_CHECK_OK(AppendJsonLine(text, RowToJson(row)));
-  for (const MeasuredEffect& effect : file.effects) DYNAMICCL_CHECK_OK(AppendEffect(text, effect));
+  for (const MeasuredEffect& effect : file.effects) {
+    DYNAMICCL_CHECK_OK(AppendLine(text, EffectToJson(effect), EffectFromJson,
+                                  fmt::format("an effect on '{}'", effect.topology)));
+  }
   DYNAMICCL_CHECK_OK(AppendEndLine(text, "rows", file.rows.size() + file.effects.size()));
   return text;
 }

@@ -27,8 +27,12 @@ T NarrowField(const Json& json, const char* name, int64_t minimum, int64_t maxim
   return static_cast<T>(IntegerField(json, name, minimum, maximum));
 }
 
+// A link, of which both numbers are at least 0.
 LinkParameters LinkField(const Json& json, const char* name) {
   const Json& link = json.at(name);
+  for (const char* number : {"latency_us", "bandwidth_gbps"})
+    if (!(NumberField(link, number) >= 0))
+      throw LineError{fmt::format("'{}' of '{}' is below 0", number, name)};
   return {NumberField(link, "latency_us"), NumberField(link, "bandwidth_gbps")};
 }
 

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 
 #include "agents/config/config_training.h"
+#include "src/collective/size_class.h"
 #include "tests/support/synthetic_sweep.h"
 
 namespace dynamiccl::agents {
@@ -27,6 +29,39 @@ TEST(ConfigSample, AFileWeighsAsTheRootOfItsKeys) {
   ASSERT_EQ(of_file.size(), 2u);
   EXPECT_EQ(keys_of_file[1], 4 * keys_of_file[0]);
   EXPECT_NEAR(of_file[1] / of_file[0], 2, 1e-9);
+}
+
+// Every input of training must be the one that a job computes for a call of this size (PolicyEntries in
+// plugin/runtime/loaded_choices.cc), also for sizes inside a size class, and where a sweep with a budget left
+// out what the cost model takes for the cheapest.
+TEST(ConfigSample, HasTheInputsOfAJob) {
+  MeasurementFile file = test::MakeSweep({.topologies = 2});
+  ConfigMask offered[kTunableCollectives];
+  for (Measurement& row : file.rows) {
+    offered[static_cast<size_t>(row.collective)].set(ConfigIndex(row.config.algorithm, row.config.protocol));
+    row.bytes += row.bytes / 5;
+  }
+  std::erase_if(file.rows, [](const Measurement& row) {
+    const bool some = row.bytes > 100'000 && row.bytes < 2'000'000;
+    return some && !row.is_default && row.config.protocol != Protocol::kSimple;
+  });
+  const std::vector<SweptKey> keys = KeysOf({file});
+  size_t sample = 0;
+  const auto samples = SamplesOf(keys);
+  for (const SweptKey& key : keys) {
+    const Collective collective = key.question.collective;
+    const ConfigContext of_job(key.model, {collective, LowerBound(SizeClassOf(key.question.bytes)),
+                                           offered[static_cast<size_t>(collective)]});
+    for (const SweptConfig& swept : key.configs) {
+      const ConfigAction action = of_job.Price(swept.config);
+      if (action.prior <= 0) continue;
+      ASSERT_LT(sample, samples.size());
+      EXPECT_EQ(samples[sample].inputs, of_job.Features(action));
+      EXPECT_NEAR(samples[sample].residual + action.prior / 65536.0, std::log2(swept.time.pick * 1e6), 1e-9);
+      ++sample;
+    }
+  }
+  EXPECT_EQ(sample, samples.size());
 }
 
 TEST(ConfigSample, AtTheNetworksLevelsOnlyKeysMove) {

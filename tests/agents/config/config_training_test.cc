@@ -105,8 +105,9 @@ TEST(ConfigTraining, ThePromiseAskedForGrowsWithTheNoiseOfTheSweep) {
   ConfigTrainingSettings settings = Short();
   settings.iterations = 1;
   ConfigTrainingReport report;
-  const auto gate = [&](double noise) {
-    const auto samples = SamplesOf(KeysOf({test::MakeSweep({.topologies = 1, .noise = noise})}));
+  const auto gate = [&](double noise, int repeats = 6) {
+    const auto samples =
+        SamplesOf(KeysOf({test::MakeSweep({.topologies = 1, .repeats = repeats, .noise = noise})}));
     const auto policy = std::make_unique<Policy>();
     EXPECT_TRUE(ExportConfig(TrainConfig(samples, settings, &report), samples, policy->tensors));
     return std::exp2(policy->tensors.config.gate / 65536.0);
@@ -114,6 +115,10 @@ TEST(ConfigTraining, ThePromiseAskedForGrowsWithTheNoiseOfTheSweep) {
   EXPECT_NEAR(gate(0.001), 1.03, 1e-4);
   EXPECT_GT(gate(0.1), 1.05);
   EXPECT_GT(gate(0.2), gate(0.1));
+  // A sweep whose budget ends early has two repeats. Each half then has one, and no spread.
+  EXPECT_NEAR(gate(0.001, 2), 1.03, 1e-4);
+  EXPECT_GT(gate(0.2, 2), gate(0.2));
+  EXPECT_GT(gate(0.2, 3), gate(0.2));
 }
 
 }  // namespace

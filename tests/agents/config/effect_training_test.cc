@@ -9,6 +9,7 @@
 #include <random>
 
 #include "agents/integer_reference.h"
+#include "src/decision/guard/expected_effect.h"
 #include "src/policy/policy_checks.h"
 #include "tests/support/sample_policy.h"
 
@@ -115,6 +116,29 @@ TEST(EffectTraining, GivesThePolicyIntegersThatPredictTheSame) {
     off += std::abs(predicted->mean - TrueEffect(effect));
   }
   EXPECT_LT(off / static_cast<double>(samples.size()), 0.03);
+}
+
+// `ab --effects` states the size of the calls, and the role where they had one. A job's leader states
+// neither.
+TEST(EffectTraining, JobsGetAnswersFromEffectsThatSayMoreThanJobsDo) {
+  MeasurementFile file = World();
+  for (MeasuredEffect& effect : file.effects) {
+    effect.bytes = 4 << 20;
+    effect.role = Role::kGradientReduce;
+    effect.phase = Phase::kBackward;
+    effect.memory = MemoryPressure::kLow;
+    effect.exposed = 0.5;
+  }
+  const auto policy = std::make_unique<Policy>();
+  ASSERT_TRUE(AddEffects(EffectSamplesOf({file}, {}), {}, policy->tensors));
+  for (const MeasuredEffect& effect : file.effects) {
+    EffectQuestion question{
+        {{}, effect.collectives, Algorithm::kRing, effect.config.protocol, effect.channel_count},
+        {*effect.slowness, *effect.share}};
+    const auto predicted = PredictedEffectOf(*policy, file.contexts[0].model.fabric, question);
+    ASSERT_TRUE(predicted);
+    EXPECT_NEAR(predicted->mean, TrueEffect(effect), 0.15);
+  }
 }
 
 }  // namespace

@@ -30,6 +30,20 @@ TEST(KeysOf, CellsThatCannotBeSplitAreLeftOut) {
   EXPECT_TRUE(KeysOf({OneKey({0, 0})}).empty());
 }
 
+// A file may hold several rows of one cell, such as those of two sweeps at different loads.
+TEST(KeysOf, OfSeveralRowsOfACellTheFirstCounts) {
+  MeasurementFile file = OneKey({10, 10});
+  Measurement slow = file.rows[0], by_default = file.rows[0], slow_default = file.rows[0];
+  slow.microseconds = slow_default.microseconds = {50, 50};
+  by_default.is_default = slow_default.is_default = true;
+  file.rows.insert(file.rows.end(), {by_default, slow, slow_default});
+  const auto keys = KeysOf({file});
+  ASSERT_EQ(keys.size(), 1u);
+  ASSERT_EQ(keys[0].configs.size(), 1u);
+  EXPECT_EQ(keys[0].configs[0].time.pick, 10);
+  EXPECT_EQ(keys[0].default_choice->time.pick, 10);
+}
+
 TEST(KeysOf, FindsTheDefaultAndEveryConfig) {
   const auto keys = KeysOf({test::MakeSweep({.topologies = 2})});
   EXPECT_EQ(keys.size(), 2u * 3 * 13);
@@ -48,6 +62,13 @@ TEST(SplitOf, HoldsOutEveryThirdSizeAndOneTopology) {
   EXPECT_EQ(count[static_cast<size_t>(Split::kHeldOutTopology)], 3u * 13);
   EXPECT_EQ(count[static_cast<size_t>(Split::kHeldOutSize)], 3u * 4);
   EXPECT_EQ(count[static_cast<size_t>(Split::kSeen)], 3u * 9);
+}
+
+TEST(NotInFiles, NamesWhatNoFileHas) {
+  const std::vector<MeasurementFile> files = {test::MakeSweep({.topologies = 2})};
+  EXPECT_TRUE(NotInFiles({3, {"t1", "t*"}, files[0].contexts[0].model.fabric.n_ranks}, files).empty());
+  EXPECT_EQ(NotInFiles({0, {"t1", "t7", "u*"}, 1000}, files),
+            (std::vector<std::string>{"t7", "u*", "1000 ranks"}));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/fingerprint/call_token.h"
 #include "tests/support/zero_stages.h"
 #include "traces/format/record_views.h"
 
@@ -50,6 +51,29 @@ TEST(SequencesOf, UnlabelledCommunicatorsTeachNothing) {
   Trace trace;
   trace.sections.push_back(SectionOf(0, calls));
   EXPECT_TRUE(SequencesOf(trace, "x").empty());
+}
+
+// The structure agent of a job sees no sends and receives, so the tokens of a trace must be those of the
+// collectives alone.
+TEST(SequencesOf, HaveTheTokensOfAJobThatAlsoSendsAndReceives) {
+  const std::vector<IssuedCall> collectives = GenerateZeroCalls(Workload(3));
+  std::vector<IssuedCall> calls;
+  for (const IssuedCall& issued : collectives) {
+    for (const Collective kind : {Collective::kSend, Collective::kRecv, Collective::kAllToAll}) {
+      IssuedCall other = issued;
+      other.call.collective = kind;
+      other.call.bytes = 12345;
+      calls.push_back(other);
+    }
+    calls.push_back(issued);
+  }
+  const Trace trace{{SectionOf(0, calls)}};
+  const auto sequences = SequencesOf(trace, "run.ctrace");
+  ASSERT_EQ(sequences.size(), 1u);
+  ASSERT_EQ(sequences[0].calls.size(), collectives.size());
+  CallTokenizer of_job, of_trace;
+  for (size_t i = 0; i < collectives.size(); ++i)
+    EXPECT_EQ(of_trace.Next(sequences[0].calls[i].call), of_job.Next(collectives[i].call)) << "call " << i;
 }
 
 TEST(Rescale, KeepsOrderLabelsScalarsAndRatios) {

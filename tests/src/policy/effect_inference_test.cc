@@ -117,6 +117,27 @@ TEST(PredictEffect, SaysNothingBeyondTrainingOrWithoutIt) {
   EXPECT_FALSE(PredictEffect(policy->tensors, OneChannelOfRing()));
 }
 
+// Config, collectives, ranks and nodes are never unknown, so a 0 in all training data is an answer.
+TEST(PredictEffect, SaysNothingAboutConfigsAndJobsThatTrainingNeverSaw) {
+  using F = EffectFeature;
+  const auto never = [](F input, void (*change)(EffectSubject&)) {
+    const auto policy = test::MakeRandomPolicyWithEffects(3);
+    const auto i = static_cast<size_t>(input);
+    policy->tensors.effect_domain_min[i] = policy->tensors.effect_domain_max[i] = 0;
+    EffectSubject subject = OneChannelOfRing();
+    subject.fabric.n_nodes = 1;
+    EXPECT_TRUE(PredictEffect(policy->tensors, subject)) << "input " << i;
+    change(subject);
+    return !PredictEffect(policy->tensors, subject);
+  };
+  EXPECT_TRUE(never(F::kTree, [](EffectSubject& subject) { subject.algorithm = Algorithm::kTree; }));
+  EXPECT_TRUE(never(F::kPat, [](EffectSubject& subject) { subject.algorithm = Algorithm::kPat; }));
+  EXPECT_TRUE(never(F::kLL128, [](EffectSubject& subject) { subject.protocol = Protocol::kLL128; }));
+  EXPECT_TRUE(never(F::kFewChannels, [](EffectSubject& subject) { subject.channels = ChannelCount::kFew; }));
+  EXPECT_TRUE(never(F::kAllReduce, [](EffectSubject& subject) { subject.collectives = 0b11100; }));
+  EXPECT_TRUE(never(F::kNodes, [](EffectSubject& subject) { subject.fabric.n_nodes = 2; }));
+}
+
 TEST(PredictEffect, TakesWhatTrainingNeverKnewAsUnknown) {
   const auto policy = test::MakeRandomPolicyWithEffects(3);
   const auto exposed = static_cast<size_t>(EffectFeature::kExposed);

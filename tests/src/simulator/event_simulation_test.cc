@@ -184,6 +184,38 @@ TEST(EventSimulation, ACallInFlightTakesItsShareOfTheHost) {
   EXPECT_FALSE(Simulate(job));
 }
 
+// The wait for one communicator's call says nothing about another communicator's, in whatever order they were
+// issued.
+TEST(EventSimulation, ACallOfAnotherCommunicatorStillTakesItsShareOfTheHost) {
+  for (const bool long_one_first : {false, true}) {
+    const SimulatedCollective short_one{0, {.latency_ns = 0, .transfer_ns = 1000}},
+        long_one{1, {.latency_ns = 0, .transfer_ns = 10000}};
+    RankProgram program;
+    program.collectives = {short_one, long_one};
+    if (long_one_first) std::swap(program.collectives[0], program.collectives[1]);
+    const int64_t of_short = long_one_first ? 1 : 0;
+    program.actions = {Issue(0), Issue(1), Wait(of_short), Compute(20000), Wait(1 - of_short)};
+    SimulatedJob job = JobOfAll(2, 1, program);
+    job.layouts.push_back(job.layouts[0]);
+    job.host_share = 0.2;
+    EXPECT_EQ(Simulated(job).finished_ns, 1000 + 20000 + 2000) << "long one first: " << long_one_first;
+  }
+}
+
+// Slowdowns without a limit gave times beyond 64 bits, and jobs that ended before they began.
+TEST(EventSimulation, SlowdownsAreLimited) {
+  SimulatedJob job = JobOfAll(4, 2, {{{0, kTransfer}}, {Issue(0), Compute(1'000'000'000), Wait(0)}});
+  job.loads = {{.share = 0.999999}};
+  job.stragglers = {{.rank = 1, .compute_factor = 1e6}};
+  job.compute_jitter = 1;
+  EXPECT_GT(Simulated(job).finished_ns, 999'000'000'000'000);
+  SimulatedJob loaded = job, slow = job, jittery = job;
+  loaded.loads[0].share = 1 - 1e-16;
+  slow.stragglers[0].compute_factor = 1e300;
+  jittery.compute_jitter = 1e30;
+  for (const SimulatedJob& each : {loaded, slow, jittery}) EXPECT_FALSE(Simulate(each));
+}
+
 TEST(EventSimulation, MoreBandwidthIsNeverSlowerWhereAllWaitForAll) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     SimulatedJob job = JobOfAll(16, 4, RandomProgram(seed, 1, 30));

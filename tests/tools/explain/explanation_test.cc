@@ -33,6 +33,21 @@ TEST(Explanation, SaysWhatTheJobWouldDo) {
   }
 }
 
+// A job decides by size class (EntryFunction), so a size inside a class has the decision of the least one.
+TEST(Explanation, OfASizeInsideAClassIsThatOfTheClass) {
+  const auto policy = test::MakePolicyThatPrefers(Algorithm::kTree, Protocol::kLL);
+  // Training saw nothing above 1 MiB; the class of 1 MiB ends at 1.25 MiB.
+  const auto bytes = static_cast<size_t>(ConfigFeature::kBytes);
+  policy->tensors.domain_max[bytes] = 20 * 4096 / 8;
+  const CostModelInput fabric = AssumedFabric().model;
+  const auto reason = [&](uint64_t size) {
+    return Explain(*policy, fabric, AllReduceOf(size), nullptr).choice.reason;
+  };
+  ASSERT_NE(reason(1 << 20), ChoiceReason::kOutsideTraining);
+  EXPECT_EQ(reason(1'300'000), reason(1 << 20));
+  EXPECT_EQ(reason(1'310'720), ChoiceReason::kOutsideTraining);
+}
+
 // ChooseConfig takes the least predicted time among those that are promised.
 TEST(Explanation, OfAnyPolicyTheFirstPromisedConfigIsTheChoice) {
   const CostModelInput fabric = AssumedFabric(8, 1).model;

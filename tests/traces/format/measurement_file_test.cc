@@ -32,8 +32,8 @@ double AnyDouble(std::mt19937_64& random) {
 
 MeasurementContext AnyContext(std::mt19937_64& random, const std::string& topology) {
   MeasurementContext context{topology, {}};
-  context.model.fabric = {
-      8, 2, 4, {AnyDouble(random), AnyDouble(random)}, {AnyDouble(random), AnyDouble(random)}};
+  const auto any = [&] { return std::fabs(AnyDouble(random)); };
+  context.model.fabric = {8, 2, 4, {any(), any()}, {any(), any()}};
   CostConstants& constants = context.model.constants;
   for (size_t a = 0; a < kAlgorithms; ++a) {
     for (size_t p = 0; p < kProtocols; ++p) {
@@ -240,6 +240,18 @@ TEST(MeasurementFile, RefusesToWriteWhatItCouldNotRead) {
   file = AnyFile(6);
   file.rows[0].topology = "elsewhere";
   EXPECT_FALSE(FormatMeasurements(file));
+}
+
+TEST(MeasurementFile, RefusesLinksBelowZero) {
+  MeasurementFile file = AnyFile(6);
+  file.contexts[1].model.fabric.inter.bandwidth_gbps = -5;
+  const auto text = FormatMeasurements(file);
+  ASSERT_FALSE(text);
+  EXPECT_THAT(text.error().message,
+              HasSubstr("the context of 'one node': 'bandwidth_gbps' of 'inter' is below 0"));
+  std::string lines = *FormatMeasurements(AnyFile(6));
+  lines.replace(lines.find("\"latency_us\":"), 13, "\"latency_us\":-");
+  EXPECT_THAT(ErrorOf(lines), HasSubstr("x.measurements:2: 'latency_us' of "));
 }
 
 TEST(MeasurementFile, MissingFileIsNotFound) {

@@ -49,6 +49,10 @@ Status CheckReplaceable(const std::string& path) {
 }
 
 Status CheckFolderOf(const std::string& path) {
+  struct stat info {};
+  const bool exists = !path.empty() && ::stat(path.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode)) return NotAFile(path, NameOf(info.st_mode));
+  if (exists && !S_ISREG(info.st_mode)) return {};
   const std::string folder = std::filesystem::path(path).parent_path().string();
   if (path.empty() || ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0) return {};
   return WithHint(MakeError(ErrorKind::kInvalidArgument, "cannot write '{}': {}", path, ErrnoText(errno)),

@@ -19,9 +19,10 @@ Status CheckIsFile(const std::string& path);
 // Passes when a new file may be renamed to `path`: it names a regular file, a link to one, or nothing.
 // Renaming over /dev/null as root would replace it for every program of the machine.
 Status CheckReplaceable(const std::string& path);
-// Passes when the folder of `path` exists and this user may write files in it. A program that works long
-// before it writes its result checks this first. Fails with kInvalidArgument. An empty path passes: it names
-// no file.
+// Passes when the folder of `path` exists and this user may write files in it, and `path` itself is no
+// folder. A program that works long before it writes its result checks this first. Fails with
+// kInvalidArgument. An empty path passes: it names no file. A pipe or a device passes too: nothing is put
+// beside it.
 Status CheckFolderOf(const std::string& path);
 // Fails with kInvalidArgument when `output` is one of the files `inputs`: writing it would destroy what was
 // read.

@@ -127,8 +127,8 @@ assert said["structure"]["from_a_policy"] and said["thresholds"]["quiet_calls"] 
   [ -z "$output" ]
   [[ "$stderr" == *"missing.measurements"* ]]
   run --separate-stderr train -o p.dcpolicy --json nowhere/p.json
-  [ "$status" -eq 3 ]
-  [[ "$stderr" == *"nowhere/p.json: cannot be written"* ]]
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"cannot write 'nowhere/p.json'"* ]]
 }
 
 @test "eval --json has a schema too" {

@@ -78,3 +78,17 @@ print(lines[1]["topology"], lines[1]["ranks"], effect["collectives"], effect["by
   [ "$status" -ne 0 ]
   [[ "$output" == *"error:"* ]]
 }
+
+@test "after Ctrl-C the exit code is that of the signal, and a line says what is kept" {
+  "$DYNAMICCL_BIN" ab default ring/ll/1 -n 2 -q --trace kept.ctrace -- "$DYNAMICCL_BIN" bench all_reduce -b 1M -e 1M -n 1000000 --rounds 1 >out 2>err &
+  ab=$!
+  until compgen -G 'kept.ctrace~*' >none || ! kill -0 $ab; do sleep 0.1; done
+  kill -INT $ab
+  code=0
+  wait $ab || code=$?
+  [ "$code" -eq 130 ]
+  grep -q "interrupted" err
+  grep -q "kept in kept.ctrace" err
+  run "$DYNAMICCL_BIN" trace show kept.ctrace
+  [ "$status" -eq 0 ]
+}

@@ -296,3 +296,14 @@ assert all(r["bytes"][0] <= r["bytes"][1] and r["after"]["expected_us"][0] > 0 f
   [[ "$output" == *"no folder for temporary files"*"hint: set TMPDIR"* ]]
   [ ! -e started ]
 }
+
+@test "train and eval refuse an output that cannot be written before they begin" {
+  mkdir -p folder
+  for outputs in "train s.measurements -o p.dcpolicy --json nowhere/p.json" "train s.measurements -o nowhere/p.dcpolicy" \
+      "train s.measurements --output=folder" "eval p.dcpolicy s.measurements --json=nowhere/e.json"; do
+    # shellcheck disable=SC2086
+    run dynamiccl $outputs
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"nowhere/"*"cannot write"* || "$output" == *"cannot write 'nowhere/"* || "$output" == *"folder: is a folder"* ]]
+  done
+}

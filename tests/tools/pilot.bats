@@ -65,3 +65,25 @@ of_pilot() { python3 -c "import json; p = json.load(open('out/pilot.json')); pri
   run "$DYNAMICCL_BIN" pilot -o out
   [ "$status" -eq 2 ]
 }
+
+@test "an output that cannot be written is said before the job starts" {
+  mkdir -p out/pilot.html
+  run "$DYNAMICCL_BIN" pilot -n 2 -o out -- touch started
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"out/pilot.html: is a folder"* ]]
+  [ ! -e started ]
+}
+
+@test "after Ctrl-C the exit code is that of the signal, and a line says what is kept" {
+  job 262144 100000000
+  "$DYNAMICCL_BIN" pilot -n 2 -o out -- "${JOB[@]}" >text 2>err &
+  pilot=$!
+  until compgen -G 'out/observed.ctrace~*' >none || ! kill -0 $pilot; do sleep 0.1; done
+  kill -INT $pilot
+  code=0
+  wait $pilot || code=$?
+  [ "$code" -eq 130 ]
+  grep -q "interrupted" err
+  grep -q "a new pilot begins again; its output is in out/job.log, its calls in out/observed.ctrace" err
+  [ -e out/observed.ctrace ]
+}

@@ -53,7 +53,7 @@ std::vector<RunKeyAccount> KeysFrom(const std::vector<Asked>& asked) {
 }
 
 std::vector<TableVersion> VersionsFrom(const std::vector<Asked>& asked) {
-  VersionList list;
+  VersionList list(true);
   for (const TraceCall& call : CallsFrom(asked).calls) list.Take(call, 2);
   return list.versions();
 }
@@ -209,6 +209,40 @@ TEST(VersionReasons, OnlyOfWholeLines) {
       "table v: slower; 1 keys, 0 trials\ntable v99999999999: x; 1 keys, 0 trials\n"
       "table v4\n\ntable v7: slower than NCCL; 2 keys, 0 trials");
   EXPECT_EQ(reasons, (std::map<uint32_t, std::string>{{2, "search"}, {7, "slower than NCCL"}}));
+}
+
+// Traces hold the low 8 bits of a version. Versions 2 and 258 are different ones.
+TEST(VersionReasons, OfVersionsThatAre256Apart) {
+  std::vector<Asked> asked;
+  for (int version = 1; version <= 258; ++version)
+    asked.push_back({1 << 20, kRingLl2, DecidedBy::kGuard, static_cast<uint8_t>(version)});
+  const std::vector<TableVersion> versions = VersionsFrom(asked);
+  ASSERT_EQ(versions.size(), 257u);
+  EXPECT_EQ(versions.front().version, 2u);
+  EXPECT_EQ(versions.back().version, 258u);
+  const std::map<uint32_t, std::string> reasons{{2, "search"}, {258, "slower than NCCL"}, {7, "adopt"}};
+  ASSERT_NE(ReasonOf(versions.front(), reasons), nullptr);
+  EXPECT_EQ(*ReasonOf(versions.front(), reasons), "search");
+  EXPECT_EQ(*ReasonOf(versions.back(), reasons), "slower than NCCL");
+  // A trace that lost its beginning tells only the low bits.
+  EXPECT_EQ(ReasonOf({.version = 2, .counted = false}, reasons), nullptr) << "2 or 258";
+  EXPECT_EQ(*ReasonOf({.version = 7, .counted = false}, reasons), "adopt");
+}
+
+// A version that is skipped, and the end of the use of tables.
+TEST(VersionReasons, NumbersGoOnFromTheOneBefore) {
+  const std::vector<TableVersion> versions = VersionsFrom({{1 << 20, kRingLl2, DecidedBy::kGuard, 250},
+                                                           {1 << 20, kRingLl2, DecidedBy::kGuard, 4},
+                                                           {1 << 20, kRingLl2, DecidedBy::kGuard, 3},
+                                                           {1 << 20, kRingLl2, DecidedBy::kGuard, 5}});
+  ASSERT_EQ(versions.size(), 3u);
+  EXPECT_EQ(versions[0].version, 260u);
+  EXPECT_EQ(versions[1].version, 259u);
+  EXPECT_EQ(versions[2].version, 261u);
+  EXPECT_EQ(VersionsFrom({{1 << 20, kRingLl2, DecidedBy::kGuard, 5},
+                          {1 << 20, kLeaveNcclAlone, DecidedBy::kNccl, 0}})[0]
+                .version,
+            0u);
 }
 
 TEST(RunReport, SaysOfEachMissingPartHowToGetIt) {

@@ -159,3 +159,21 @@ END
   [ "$status" -eq 0 ]
   [[ "$output" == *"if every collective is at one end of its 90 % interval"* && "$output" =~ stage\ 0\ -\>\ 1\ +[0-9.]+\ to\ +[0-9.]+ ]]
 }
+
+# 64K, 68K and 76K are of one size class. The calls have 64K and 65K.
+@test "replay shows the swept times of the size that is nearest to the calls" {
+  {
+    printf '# nThread 1 nGpus 2 minBytes 65536 maxBytes 77824 step: 4096(bytes) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0\n'
+    printf '#  Rank  %s Group  0 Pid   1000 on  node device  %s [0x07] NVIDIA H100\n' 0 0 1 1
+    printf '#\n#%12s%14s%10s%8s%8s%8s%8s%8s%7s%9s%8s%8s%7s\n' size count type redop root time algbw busbw '#wrong' time algbw busbw '#wrong'
+    printf '#%12s%14s%34s%8s%8s%16s%8s%8s\n' '(B)' '(elements)' '(us)' '(GB/s)' '(GB/s)' '(us)' '(GB/s)' '(GB/s)'
+    printf '%s %s float sum -1 %s 0.66 0.66 0 %s 0.66 0.66 0\n' 65536 16384 100.0 100.0 69632 17408 200.0 200.0 77824 19456 300.0 300.0
+  } >all_reduce.log
+  "$DYNAMICCL_BIN" trace import all_reduce.log -o s.measurements
+  printf 'comm_type,comm_group,comm_group_size,msg_size,stage\nCommType.all_reduce,CommGroup.dp_group,2,%s,init.model\n' 66560 >w.csv
+  printf 'CommType.all_reduce,CommGroup.dp_group,2,65536,init.model\n' >>w.csv
+  "$DYNAMICCL_BIN" trace import w.csv -o w.ctrace
+  run "$DYNAMICCL_BIN" replay w.ctrace --simulate dgx-h100 --measurements s.measurements --measured-topology all_reduce
+  [ "$status" -eq 0 ]
+  [[ "$(tr -s ' ' <<<"$output")" == *"AllReduce 64K..80K 2 129K "*" 100.0 100.0"* ]]
+}

@@ -3,6 +3,7 @@
 # `dynamiccl why` from the command line.
 
 setup() {
+  bats_require_minimum_version 1.5.0
   cd "$BATS_TEST_TMPDIR"
   "$DYNAMICCL_BIN" trace generate --framework dynamiccl-zero --model gpt:layers=2,hidden=64,vocabulary=256,head_bias=true \
     --data-parallel 4 --set stage=2,bucket_bytes=65536 --steps 4 -o z.ctrace
@@ -213,4 +214,57 @@ PYTHON
   run "$DYNAMICCL_BIN" trace import p.json -o p.ctrace
   [ "$status" -eq 0 ]
   [[ "$output" == *"p.json: 1 call took 4.29 s or more: the trace has 4.29 s"* ]]
+}
+
+@test "a page beside the traces is no input, and a file that is read is not overwritten" {
+  mkdir job
+  cp z.ctrace job
+  for turn in 1 2; do
+    run "$DYNAMICCL_BIN" why job -o job/why.html
+    [ "$status" -eq 0 ]
+  done
+  run "$DYNAMICCL_BIN" why job
+  [ "$status" -eq 0 ]
+  run "$DYNAMICCL_BIN" why job -o job/z.ctrace
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"'job/z.ctrace' is read here"* ]]
+  cmp z.ctrace job/z.ctrace
+}
+
+# Four ranks; a cut in a later section leaves those before it whole.
+@test "of a trace that was cut, why and hang say what is lost" {
+  "$DYNAMICCL_BIN" trace generate --framework fsdp2 --model gpt:layers=2,hidden=64 --data-parallel 4 --steps 20 -o whole.ctrace
+  "$DYNAMICCL_BIN" trace archive whole.ctrace -o whole.ctracez
+  size=$(stat -c %s whole.ctrace)
+  for cut in whole.ctrace:$((size - 1000)) whole.ctrace:$((size * 3 / 4 + 100)) whole.ctracez:$(($(stat -c %s whole.ctracez) * 3 / 4)); do
+    head -c "${cut#*:}" "${cut%:*}" >"cut.${cut%:*}"
+    run "$DYNAMICCL_BIN" why "cut.${cut%:*}"
+    [ "$status" -eq 0 ]
+    [[ "$(tr -s ' \n' ' ' <<<"$output")" == *"A part of a file: cut.${cut%:*}: "*" byte "* ]]
+    run --separate-stderr "$DYNAMICCL_BIN" hang "cut.${cut%:*}" --json
+    [[ "$stderr" == *"left out: cut.${cut%:*}: "*" byte "* ]]
+    [[ "$output" == *'"left_out": ['*"cut.${cut%:*}: "* ]]
+  done
+  run "$DYNAMICCL_BIN" why whole.ctrace
+  [[ "$output" != *"A part of a file"* ]]
+}
+
+# peak OPTION...: the most memory in KiB that the command took
+peak() {
+  python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
+}
+
+# 51 and 102 MB. What grows is 32 bytes for each of the steps, and the medians' bins are full in both.
+@test "the memory for a trace does not grow with its records" {
+  for steps in 5000 10000; do
+    "$DYNAMICCL_BIN" trace generate --framework fsdp2 --model gpt:layers=12,hidden=64 --data-parallel 4 --steps $steps -o g$steps.ctrace
+  done
+  [ "$(stat -c %s g5000.ctrace)" -gt $((48 << 20)) ]
+  small=$(peak "$DYNAMICCL_BIN" why g5000.ctrace)
+  large=$(peak "$DYNAMICCL_BIN" why g10000.ctrace)
+  echo "$small KiB, $large KiB"
+  [ "$small" -lt $((128 << 10)) ]
+  [ "$large" -lt $((small + (16 << 10))) ]
 }

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "src/simulator/timed_cell.h"
+#include "tools/advise/step_search.h"
+#include "tools/report/section_scan.h"
+#include "traces/format/record_source.h"
 #include "traces/format/trace.h"
-#include "traces/format/trace_calls.h"
 #include "traces/generators/operation_list.h"
 
 namespace dynamiccl {
@@ -69,17 +71,16 @@ std::string CallsText(const std::map<Collective, size_t>& counts);
 // Finds the sequence of operations that most steps have. In a trace without marked steps, StepOf searches for
 // the shortest sequence that the end of the trace repeats. If all calls at the end are equal and come at
 // nearly equal intervals, each call is a step. Otherwise the whole trace is one step of unknown length. It is
-// an error (kInvalidArgument) when the trace has no collectives.
+// an error (kInvalidArgument) when the trace has no collectives, or when a step would have more than
+// kLongestStep calls.
 //
 // `recognised_by` names the recogniser that set the labels of the trace (RecogniseSections); empty: the
 // program labelled its calls. Each operation gets the recognised role and phase that most steps have for it.
 Result<RecordedStep> StepOf(const Trace& trace, const std::string& recognised_by = "");
-// Like the StepOf above, for a caller that has the calls of the trace already (`sections`, from CallsOf).
-Result<RecordedStep> StepOf(const Trace& trace, const std::vector<SectionCalls>& sections,
-                            const std::string& recognised_by = "");
-
-// Median time for each combination of collective, ranks, nodes and bytes, over all calls in these sections.
-std::vector<TimedCell> TimesOf(const std::vector<SectionCalls>& sections);
+// Like the StepOf above, in some passes over `records`, of which none is kept. `sections` comes from
+// ScanSections with all sections described, and `search` has taken the calls of the first section.
+Result<RecordedStep> StepOf(const RecordSource& records, const std::vector<SectionScan>& sections,
+                            const StepSearch& search, const std::string& recognised_by = "");
 
 // Assigns the ranks to nodes, `ranks_per_node` neighbouring ranks to each. A recorder learns the nodes only
 // when NCCL asks a tuner; otherwise its communicators claim to have one node. A communicator that shards

@@ -69,14 +69,25 @@ struct ComparedTurns {
   TurnComparison comparison;
 };
 
-// Runs the job with the settings taking turns, and compares them.
-Result<ComparedTurns> Compare(const CommandLine& line, const AbOptions& given) {
+auto Interrupted(const AbOptions& given, const RecordedLaunch& recorded) {
+  const bool kept = !given.trace.empty() && recorded.processes > 0;
+  return WithHint(MakeError(ErrorKind::kPeerFailed, "interrupted: {}; the settings are not compared",
+                            Describe(recorded.outcome)),
+                  kept ? fmt::format("the calls until then are kept in {}", given.trace)
+                       : "nothing is kept; with --trace FILE the calls until then would be");
+}
+
+// Runs the job with the settings taking turns, and compares them. `interrupted_by` gets the signal that ended
+// the job.
+Result<ComparedTurns> Compare(const CommandLine& line, const AbOptions& given, int& interrupted_by) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("ab"));
   const TurnsPlan plan{.settings = given.settings,
                        .turn_steps = given.turn_steps,
                        .trace = given.trace.empty() ? folder.File("ab.ctrace") : given.trace};
   DYNAMICCL_TRY(TurnsStart start, StartInTurns(given.launch, line.program(), plan));
   const RecordedLaunch& recorded = start.recorded;
+  interrupted_by = recorded.outcome.interrupted_by;
+  if (interrupted_by != 0) return Interrupted(given, recorded);
   if (!recorded.outcome.ok())
     return MakeError(ErrorKind::kPeerFailed, "the job failed: {}", Describe(recorded.outcome));
   if (!given.launch.quiet) spdlog::info("{}", Describe(recorded.outcome));
@@ -120,7 +131,10 @@ Result<int> AbCommand(CommandLine& line) {
                     "unset it, and name its file as one of the settings");
   if (!given.effects.empty())
     DYNAMICCL_CHECK_OK(CheckIsNcclsChoice(given.settings.front(), !given.launch.runtime.policy.empty()));
-  DYNAMICCL_TRY(const ComparedTurns compared, Compare(line, given));
+  int interrupted_by = 0;
+  Result<ComparedTurns> result = Compare(line, given, interrupted_by);
+  if (!result && interrupted_by != 0) return ExitInterrupted(result.error(), interrupted_by);
+  DYNAMICCL_TRY(const ComparedTurns compared, std::move(result));
   // The result is printed before any file is written, so that a file that cannot be written does not cost it.
   fmt::print("{}", Describe(compared.comparison));
   if (!given.json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(given.json, ToJson(compared.comparison)));

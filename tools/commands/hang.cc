@@ -81,18 +81,17 @@ Result<Trace> ReadTraceOrDump(const std::string& path, uint64_t newest) {
   return std::move(*imported.trace);
 }
 
-// Reads all traces. A file that cannot be read is left out with a warning, which is also added to `left_out`,
-// so that what one rank left half-written does not hide the others.
+// Reads all traces. A file that cannot be read is left out, so that what one rank left half-written does not
+// hide the others. A warning says so, or what of a file is lost; it is also added to `left_out`.
 Result<JobCalls> ReadJob(const std::vector<std::string>& paths, uint64_t newest,
                          std::vector<std::string>& left_out) {
   JobCalls job;
   for (const std::string& path : paths) {
     const Result<Trace> trace = ReadTraceOrDump(path, newest);
-    if (!trace) {
-      spdlog::warn("left out: {}", trace.error().message);
-      left_out.push_back(trace.error().message);
-      continue;
-    }
+    const std::vector<std::string> lost = trace ? trace->damage : std::vector{trace.error().message};
+    for (const std::string& what : lost) spdlog::warn("left out: {}", what);
+    left_out.insert(left_out.end(), lost.begin(), lost.end());
+    if (!trace) continue;
     for (const TraceSection& section : trace->sections) job.Add(section);
   }
   if (!job.processes.empty()) return job;

@@ -10,6 +10,7 @@
 
 #include <filesystem>
 
+#include "src/base/file_kind.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
 #include "tools/pilot/pilot_session.h"
@@ -57,7 +58,14 @@ Result<int> PilotCommand(CommandLine& line) {
   std::error_code failure;
   std::filesystem::create_directories(given.folder, failure);
   if (failure) return MakeError(ErrorKind::kUnavailable, "{}: {}", given.folder, failure.message());
-  DYNAMICCL_TRY(const PilotResult result, PilotSession(line, given).Run());
+  for (const char* const file :
+       {"pilot.json", "pilot.html", "best.toml", "observed.ctrace", "turns.ctrace", "job.log"})
+    DYNAMICCL_CHECK_OK(CheckFolderOf(given.folder + "/" + file));
+  PilotSession session(line, given);
+  const Result<PilotResult> found = session.Run();
+  if (!found && session.interrupted_by() != 0)
+    return ExitInterrupted(found.error(), session.interrupted_by());
+  DYNAMICCL_TRY(const PilotResult result, found);
   DYNAMICCL_CHECK_OK(Write(result, given.folder));
   if (given.json)
     PrintJson(ToJson(result));

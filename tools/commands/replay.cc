@@ -30,9 +30,13 @@ constexpr int kComparedPasses = 3;
 // limit.
 constexpr int kMaxProcesses = 1024;
 
-// For each collective and size class in one topology of a sweep: microseconds of one call with NCCL's default
-// config, and with the best config.
-using SweptTimes = std::map<std::pair<Collective, SizeClass>, std::pair<double, double>>;
+// Microseconds of one call with NCCL's default config, and with the best config.
+struct SweptTime {
+  double default_us = 0;
+  double best_us = 0;
+};
+// The times of one topology of a sweep, by collective and size in bytes.
+using SweptTimes = std::map<Collective, std::map<uint64_t, SweptTime>>;
 
 Result<SweptTimes> SweptTimesOf(const ReplayCommandOptions& given) {
   SweptTimes times;
@@ -42,20 +46,28 @@ Result<SweptTimes> SweptTimesOf(const ReplayCommandOptions& given) {
   DYNAMICCL_TRY(const std::string topology, OneTopology(cells, given.topology, given.measurements));
   for (const SweepCell& cell : cells) {
     if (cell.topology != topology) continue;
-    const auto microseconds = std::pair(DefaultOf(cell).microseconds, BestOf(cell).microseconds);
-    if (microseconds.first.repeats == 0) continue;
-    times[{cell.collective, SizeClassOf(cell.bytes)}] = {microseconds.first.median,
-                                                         microseconds.second.median};
+    const Timing by_default = DefaultOf(cell).microseconds;
+    if (by_default.repeats > 0)
+      times[cell.collective][cell.bytes] = {by_default.median, BestOf(cell).microseconds.median};
   }
   return times;
 }
 
+// Adds to each row the times of the swept size that is the nearest to the mean size of the row's calls, among
+// the sizes of its size class.
 void AddSweptTimes(const SweptTimes& swept, std::vector<ReplayRow>& table) {
   for (ReplayRow& row : table) {
-    const auto found = swept.find({row.collective, row.size_class});
-    if (found == swept.end()) continue;
-    row.default_us = found->second.first;
-    row.best_us = found->second.second;
+    const auto sizes = swept.find(row.collective);
+    if (sizes == swept.end()) continue;
+    const uint64_t mean = row.bytes / row.calls;
+    uint64_t nearest = UINT64_MAX;
+    for (const auto& [bytes, time] : sizes->second) {
+      const uint64_t away = bytes > mean ? bytes - mean : mean - bytes;
+      if (SizeClassOf(bytes) != row.size_class || away >= nearest) continue;
+      nearest = away;
+      row.default_us = time.default_us;
+      row.best_us = time.best_us;
+    }
   }
 }
 

@@ -265,6 +265,7 @@ Result<int> Merge(const TraceOptions& options) {
 Result<int> Recover(const TraceOptions& options) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs, TraceReading::kSalvage));
   const RecordCounts counts = CountRecords(trace);
+  for (const std::string& damage : trace.damage) spdlog::info("{}", damage);
   spdlog::info("{} records of {} processes are whole, {} are lost", counts.whole, trace.sections.size(),
                counts.lost);
   DYNAMICCL_CHECK_OK(WriteTraceFile(options.output, trace));

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `dynamiccl train` trains both agents from traces and measurements, `dynamiccl eval` says how good a policy
 // is on them. The work is done by dynamiccl-agents, which replaces this process.
+#include <fmt/format.h>
+
+#include "src/base/file_kind.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
 #include "tools/launch/installation.h"
@@ -8,6 +11,21 @@
 
 namespace dynamiccl {
 namespace {
+
+// A training takes minutes, so what it would write at its end is checked before it begins. `words` are those
+// of the command line.
+Status CheckOutputs(const std::vector<std::string>& words) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    for (const std::string_view option : {"-o", "--output", "--json"}) {
+      const std::string joined = fmt::format("{}=", option);
+      std::string path;
+      if (words[i] == option && i + 1 < words.size()) path = words[i + 1];
+      if (words[i].starts_with(joined)) path = words[i].substr(joined.size());
+      if (path != "-") DYNAMICCL_CHECK_OK(CheckFolderOf(path));
+    }
+  }
+  return {};
+}
 
 // Runs the command `name` of dynamiccl-agents. The names of shipped policies are allowed as values of
 // `policy_option`. `of_policies` is the option that is put before a policy file without one; empty: none.
@@ -25,6 +43,7 @@ Result<int> RunAgents(CommandLine& line, const std::string& name, const std::str
                    return installation ? installation->agents : std::string();
                  });
   if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_CHECK_OK(CheckOutputs(line.app().remaining()));
   DYNAMICCL_TRY(const Installation installation, FindInstallation(home));
   DYNAMICCL_TRY(std::vector<std::string> command,
                 SiblingCommand(installation.agents, "dynamiccl-agents", line));

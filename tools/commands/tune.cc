@@ -49,10 +49,8 @@ Result<int> TuneCommand(CommandLine& line) {
   if (failure) return MakeError(ErrorKind::kUnavailable, "{}: {}", given.folder, failure.message());
   TuneSession session(line, given);
   const Result<TuneResult> found = session.Run();
-  if (!found && session.interrupted_by() != 0) {
-    fmt::print(stderr, "{}", Describe(found.error()));
-    return kExitSignalBase + session.interrupted_by();
-  }
+  if (!found && session.interrupted_by() != 0)
+    return ExitInterrupted(found.error(), session.interrupted_by());
   DYNAMICCL_TRY(const TuneResult result, found);
   // The answer is printed before any file is written, and the journal removed after that, so that a file that
   // cannot be written does not cost it.

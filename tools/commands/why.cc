@@ -25,12 +25,12 @@ Result<int> WhyCommand(CommandLine& line) {
   line.app().add_option("-o,--output", output, "Write the same as an HTML file");
   line.app().add_flag("--json", json, "JSON on standard output");
   if (const auto exit_code = line.Parse()) return *exit_code;
-  DYNAMICCL_CHECK_OK(CheckIsNoInput(output, paths));
+  DYNAMICCL_CHECK_OK(CheckIsNoInput(output, FilesOf(paths)));
   DYNAMICCL_TRY(const WhyInput input, ReadWhyFiles(paths));
   const std::string shipped = ShippedPolicy();
   std::shared_ptr<const Policy> policy;
   if (!shipped.empty()) policy = ReadPolicyFile(shipped).value_or(nullptr);
-  const std::vector<WhyPart> parts = AnswerWhy(input, policy.get());
+  DYNAMICCL_TRY(const std::vector<WhyPart> parts, AnswerWhy(input, policy.get()));
   if (!output.empty()) DYNAMICCL_CHECK_OK(WriteTextFile(output, WhyHtml(parts)));
   if (json) PrintJson(WhyJson(input, parts));
   if (!json) fmt::print("{}", WhyText(parts));

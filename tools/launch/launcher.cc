@@ -221,6 +221,11 @@ std::string Describe(const LaunchOutcome& outcome) {
   return fmt::format("{} {} ended well in {:.2f} s", n, n == 1 ? "process" : "ranks", seconds);
 }
 
+int ExitInterrupted(const Error& error, int signal_number) {
+  fmt::print(stderr, "{}", Describe(error));
+  return kExitSignalBase + signal_number;
+}
+
 int ExitCodeOf(const LaunchOutcome& outcome) {
   if (outcome.interrupted_by != 0) return kExitSignalBase + outcome.interrupted_by;
   return outcome.ok() ? kExitOk : kExitJobFailed;

@@ -50,6 +50,10 @@ Result<LaunchOutcome> Launch(const LaunchPlan& plan);
 // killed by signal 9 (SIGKILL) after 0.80 s" or "2 ranks ended well in 3.21 s".
 std::string Describe(const LaunchOutcome& outcome);
 
+// Prints the error of a command that ended because a signal ended a launch, and returns the exit code 128 +
+// the signal's number. The error says what is kept.
+int ExitInterrupted(const Error& error, int signal_number);
+
 // Exit code of a command whose purpose was this launch: 0, 4 when the job failed, or 128 + the signal's
 // number.
 int ExitCodeOf(const LaunchOutcome& outcome);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/pilot/pilot_session.h"
 
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -98,6 +99,18 @@ Result<PilotResult> PilotSession::Run() {
   return std::move(result_);
 }
 
+Error PilotSession::Failed(const std::string& what, const LaunchOutcome& outcome,
+                           const std::vector<std::string>& kept) {
+  interrupted_by_ = outcome.interrupted_by;
+  Error error{ErrorKind::kPeerFailed, fmt::format("{}: {}", what, Describe(outcome)),
+              "its output is in " + File("job.log")};
+  if (interrupted_by_ == 0) return error;
+  error.message = "interrupted: " + error.message;
+  error.hint = "a new pilot begins again; " + error.hint;
+  if (!kept.empty()) error.hint += fmt::format(", its calls in {}", fmt::join(kept, " and "));
+  return error;
+}
+
 Status PilotSession::Observe() {
   spdlog::info("1 of 3: the job as it is, recorded");
   LaunchOptions launch = given_.launch;
@@ -110,9 +123,9 @@ Status PilotSession::Observe() {
   plan.output_path = File("job.log");
   DYNAMICCL_TRY(result_.observed, LaunchRecorded(plan, result_.trace));
   const LaunchOutcome& outcome = result_.observed.outcome;
-  if (!outcome.ok())
-    return WithHint(MakeError(ErrorKind::kPeerFailed, "the job as it is: {}", Describe(outcome)),
-                    "its output is in " + plan.output_path);
+  std::vector<std::string> kept;
+  if (result_.observed.processes > 0) kept.push_back(result_.trace);
+  if (!outcome.ok()) return tl::unexpected(Failed("the job as it is", outcome, kept));
   longest_start_s_ = static_cast<double>(outcome.wall_ns) * 1e-9;
   result_.machine = MachineDescription();
   result_.command = ShellQuote(line_.program());
@@ -154,10 +167,9 @@ Result<std::optional<SectionCalls>> PilotSession::Start(const std::vector<std::s
   DYNAMICCL_TRY(TurnsStart start, StartInTurns(launch, line_.program(), plan));
   const LaunchOutcome& outcome = start.recorded.outcome;
   longest_start_s_ = std::max(longest_start_s_, static_cast<double>(outcome.wall_ns) * 1e-9);
-  if (!outcome.ok())
-    return WithHint(
-        MakeError(ErrorKind::kPeerFailed, "the job with settings in turns: {}", Describe(outcome)),
-        "its output is in " + plan.output_path);
+  std::vector<std::string> kept{result_.trace};
+  if (start.recorded.processes > 0) kept.push_back(plan.trace);
+  if (!outcome.ok()) return tl::unexpected(Failed("the job with settings in turns", outcome, kept));
   if (start.calls.calls.empty()) return std::nullopt;
   return std::move(start.calls);
 }

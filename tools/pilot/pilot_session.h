@@ -33,6 +33,8 @@ class PilotSession {
   // Runs the pilot. It is an error when the job fails. If the job's choices cannot be compared, the result
   // says why.
   Result<PilotResult> Run();
+  // The signal that ended the last start of the job; 0: none.
+  int interrupted_by() const { return interrupted_by_; }
 
  private:
   // One of the two sides of a comparison: a setting of `dynamiccl ab`, and its name for people.
@@ -42,6 +44,9 @@ class PilotSession {
   };
 
   std::string File(const std::string& name) const { return given_.folder + "/" + name; }
+  // The error of a start of the job that failed or that a signal ended. `kept` are the traces that stay in
+  // the folder, apart from the job's output.
+  Error Failed(const std::string& what, const LaunchOutcome& outcome, const std::vector<std::string>& kept);
   double Elapsed() const;
   // Returns whether one more start of the job would end within `share` of the budget, if it takes as long as
   // the longest start so far.
@@ -63,6 +68,7 @@ class PilotSession {
   const PilotOptions& given_;
   const int64_t begun_ns_ = MonotonicNanoseconds();
   double longest_start_s_ = 0;
+  int interrupted_by_ = 0;
   // The recorded calls of the first start of the job, in which it ran unchanged.
   SectionCalls observed_;
   PilotResult result_;

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "src/base/statistics.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -62,13 +64,13 @@ void DurationQuantiles::AddAgain(int64_t ns) {
 }
 
 // The value at `place` of all sorted durations, which must lie in a bin that was counted.
-double DurationQuantiles::ValueUs(uint64_t place) const {
+uint32_t DurationQuantiles::ValueAt(uint64_t place) const {
   uint64_t before = 0;
   size_t bin = 0;
   while (before + bins_[bin] <= place) before += bins_[bin++];
   for (const auto& [value, count] : inside_.at(bin)) {
     before += count;
-    if (before > place) return dynamiccl::Microseconds(value);
+    if (before > place) return value;
   }
   return 0;
 }
@@ -77,8 +79,8 @@ double DurationQuantiles::QuantileUs(double share) const {
   const double position = PositionOf(share, count_);
   const auto place = static_cast<uint64_t>(position);
   const double fraction = position - static_cast<double>(place);
-  const double below = ValueUs(place);
-  return fraction == 0 ? below : std::lerp(below, ValueUs(place + 1), fraction);
+  const double below = dynamiccl::Microseconds(ValueAt(place));
+  return fraction == 0 ? below : std::lerp(below, dynamiccl::Microseconds(ValueAt(place + 1)), fraction);
 }
 
 Timing DurationQuantiles::Microseconds() const {
@@ -88,6 +90,13 @@ Timing DurationQuantiles::Microseconds() const {
     return Summarize(std::move(microseconds));
   }
   return {QuantileUs(kShares[0]), QuantileUs(kShares[1]), QuantileUs(kShares[2]), static_cast<int>(count_)};
+}
+
+double DurationQuantiles::MedianNs() const {
+  if (!needs_second_pass()) return Median(kept_);
+  const uint64_t place = (count_ - 1) / 2;
+  const double below = ValueAt(place);
+  return count_ % 2 == 1 ? below : (below + ValueAt(place + 1)) / 2;
 }
 
 }  // namespace dynamiccl

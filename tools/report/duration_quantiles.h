@@ -28,10 +28,12 @@ class DurationQuantiles {
   void AddAgain(int64_t ns);
   // Returns the same as Summarize of all durations in microseconds.
   Timing Microseconds() const;
+  // Returns the same as Median of all durations in nanoseconds.
+  double MedianNs() const;
 
  private:
   double QuantileUs(double share) const;
-  double ValueUs(uint64_t place) const;
+  uint32_t ValueAt(uint64_t place) const;
 
   uint64_t count_ = 0;
   std::vector<uint32_t> kept_;

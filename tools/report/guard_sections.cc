@@ -30,10 +30,10 @@ std::string VersionTableHtml(const RunReport& run, const std::map<uint32_t, std:
   HtmlTable table({{"at", true}, {"call", true}, {"version", true}, {"why"}, {"what changed"}});
   for (size_t i = 0; i < run.versions.size() && i < kShownVersions; ++i) {
     const TableVersion& version = run.versions[i];
-    const auto reason = reasons.find(version.version);
+    const std::string* const reason = ReasonOf(version, reasons);
     table.AddRow({fmt::format("{:.3f} s", static_cast<double>(version.since_ns) * 1e-9),
                   std::to_string(version.call_number), fmt::format("v{}", version.version),
-                  reason == reasons.end() ? "not known" : reason->second, ChangesText(version.changes)});
+                  reason == nullptr ? "not known" : *reason, ChangesText(version.changes)});
   }
   const size_t hidden = run.versions.size() - std::min(run.versions.size(), kShownVersions);
   return table.Html() +

@@ -15,7 +15,10 @@ namespace {
 class RunCounts {
  public:
   explicit RunCounts(const SectionScan& first)
-      : shares_(first.waited_shares), ledger_(first.kinds, shares_), over_time_(first) {}
+      : shares_(first.waited_shares),
+        ledger_(first.kinds, shares_),
+        versions_(first.description.lost == 0),
+        over_time_(first) {}
 
   void Take(const TraceCall& call, int nodes) {
     summary_.Take(call);

@@ -26,9 +26,7 @@ Status ReadMetrics(const std::string& path, ReportInputs& inputs) {
 
 Status ReadLog(const std::string& path, ReportInputs& inputs) {
   DYNAMICCL_TRY(const std::string text, ReadTextFile(path));
-  for (const auto& [version, reason] : VersionReasons(text))
-    // Traces hold only the low 8 bits of a table version.
-    inputs.version_reasons.try_emplace(version & 0xff, reason);
+  inputs.version_reasons.merge(VersionReasons(text));
   return {};
 }
 

@@ -51,8 +51,7 @@ struct ReportInputs {
   std::vector<NamedMeasurements> measurements;
   // Metrics of all processes of the recorded job.
   std::vector<MetricLine> metrics;
-  // Reasons of the table versions, from the job's log. The key is the version's low 8 bits, because traces
-  // hold only these.
+  // Reasons of the table versions, from the job's log.
   std::map<uint32_t, std::string> version_reasons;
   std::vector<NamedPolicy> policies;
   // Name of the topology on which the runs took place, as the sweeps name it. Empty: the runs are compared

@@ -36,6 +36,13 @@ bool IsCounted(const TraceCall& call) {
   return static_cast<int>(call.issued.call.collective) < kTunableCollectives;
 }
 
+// Returns the version with these low 8 bits that is the nearest to the one before it. A version takes effect
+// for each call soon after the one before it, so no 128 of them pass without a call.
+uint32_t VersionAfter(uint32_t before, uint8_t low) {
+  const int change = static_cast<int8_t>(static_cast<uint8_t>(low - static_cast<uint8_t>(before)));
+  return change < 0 && before < static_cast<uint32_t>(-change) ? low : before + static_cast<uint32_t>(change);
+}
+
 }  // namespace
 
 // Without a tuner, every call has NCCL's own choice. The time of a trial (a call with a config that is only
@@ -115,16 +122,34 @@ StageAccount StageCounts::Account() const {
   return account;
 }
 
+const std::string* ReasonOf(const TableVersion& version, const std::map<uint32_t, std::string>& reasons) {
+  if (version.counted) {
+    const auto exact = reasons.find(version.version);
+    return exact == reasons.end() ? nullptr : &exact->second;
+  }
+  const std::string* only = nullptr;
+  for (const auto& [number, reason] : reasons) {
+    if (number % 256 != version.version) continue;
+    if (only != nullptr) return nullptr;
+    only = &reason;
+  }
+  return only;
+}
+
 void VersionList::Take(const TraceCall& call, int nodes) {
   if (!begin_ns_) begin_ns_ = call.issued.issued_ns;
   if (!call.decision || call.decision->decided_by == DecidedBy::kUserPin) return;
-  const uint8_t version = call.decision->table_version;
-  const auto [current, first] = current_.try_emplace(call.communicator, version);
-  if (!first && current->second != version) {
-    current->second = version;
+  const uint8_t low = call.decision->table_version;
+  const auto [current, first] = current_.try_emplace(call.communicator, low);
+  if (!first && static_cast<uint8_t>(current->second) != low) {
+    current->second = counted_ ? VersionAfter(current->second, low) : low;
     latest_[call.communicator] = versions_.size();
-    versions_.push_back(
-        {call.issued.issued_ns - *begin_ns_, call.communicator, call.issued.call.call_number, version, {}});
+    versions_.push_back({call.issued.issued_ns - *begin_ns_,
+                         call.communicator,
+                         call.issued.call.call_number,
+                         current->second,
+                         counted_,
+                         {}});
   }
   if (!OnlyTried(call.decision->decided_by)) NoteChoice(call, nodes);
 }

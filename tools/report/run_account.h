@@ -117,15 +117,23 @@ struct TableVersion {
   int64_t since_ns = 0;
   uint32_t communicator = 0;
   uint64_t call_number = 0;
-  // The low 8 bits of the table version; traces hold no more.
-  uint8_t version = 0;
+  // The table version. Traces hold its low 8 bits; the others follow from the versions before it, if the
+  // trace has the job from its beginning (`counted`). Else they are 0.
+  uint32_t version = 0;
+  bool counted = true;
   // The choices that changed, as texts such as "AllReduce of 1M: Ring LL x2 in place of left to NCCL".
   std::vector<std::string> changes;
 };
 
+// Returns the reason of a version among those that a log states (VersionReasons); null if it states none, or
+// if several versions may be meant.
+const std::string* ReasonOf(const TableVersion& version, const std::map<uint32_t, std::string>& reasons);
+
 // Finds the changes of table version. The version with which a communicator begins is not a change.
 class VersionList {
  public:
+  // `counted`: whether the trace lost no records, so that it has the calls of all versions.
+  explicit VersionList(bool counted) : counted_(counted) {}
   // Records a change if the call was decided by another table version than the previous call of its
   // communicator, which spans `nodes` nodes. A call whose config the user pinned has no version.
   void Take(const TraceCall& call, int nodes);
@@ -135,9 +143,10 @@ class VersionList {
  private:
   void NoteChoice(const TraceCall& call, int nodes);
 
+  bool counted_;
   std::optional<int64_t> begin_ns_;  // issue of the first call
   // The current table version of each communicator.
-  std::map<uint32_t, uint8_t> current_;
+  std::map<uint32_t, uint32_t> current_;
   // For each communicator the index in versions_ of its latest change of version.
   std::map<uint32_t, size_t> latest_;
   // The last choice for each communicator and key.

@@ -46,12 +46,12 @@ Json StagesJson(const StageAccount& stages) {
 Json VersionsJson(const std::vector<TableVersion>& versions, const std::map<uint32_t, std::string>& reasons) {
   Json rows = Json::array();
   for (const TableVersion& version : versions) {
-    const auto reason = reasons.find(version.version);
+    const std::string* const reason = ReasonOf(version, reasons);
     rows.push_back({{"since_ms", static_cast<double>(version.since_ns) * 1e-6},
                     {"communicator", version.communicator},
                     {"call_number", version.call_number},
                     {"version", version.version},
-                    {"reason", reason == reasons.end() ? Json() : Json(reason->second)},
+                    {"reason", reason == nullptr ? Json() : Json(*reason)},
                     {"changes", version.changes}});
   }
   return rows;

@@ -95,10 +95,10 @@ std::string VersionTable(const std::vector<RunReport>& runs, const std::map<uint
   std::string text = Row({"run", "since_ms", "communicator", "call_number", "version", "reason", "changes"});
   for (const RunReport& run : runs) {
     for (const TableVersion& version : run.versions) {
-      const auto reason = reasons.find(version.version);
+      const std::string* const reason = ReasonOf(version, reasons);
       text += Row({run.name, fmt::format("{:.3f}", static_cast<double>(version.since_ns) * 1e-6),
                    std::to_string(version.communicator), std::to_string(version.call_number),
-                   std::to_string(version.version), reason == reasons.end() ? "" : reason->second,
+                   std::to_string(version.version), reason == nullptr ? "" : *reason,
                    fmt::format("{}", fmt::join(version.changes, "; "))});
     }
   }

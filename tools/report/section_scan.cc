@@ -63,13 +63,16 @@ class ScanSink final : public RecordSink {
 class CallSink final : public RecordSink {
  public:
   using Consumer = std::function<void(size_t section, StreamedCall& call)>;
-  CallSink(const std::vector<SectionScan>& sections, size_t count, const Consumer& consumer)
-      : sections_(sections), count_(std::min(count, sections.size())), consumer_(consumer) {}
+  CallSink(const std::vector<SectionScan>& sections, size_t count, const Consumer& consumer, Answers answers)
+      : sections_(sections),
+        count_(std::min(count, sections.size())),
+        consumer_(consumer),
+        joins_(answers == Answers::kJoined) {}
 
   Status BeginSection(const TraceSection& /*description*/, uint64_t /*records*/) override {
     if (begun_ == count_) return MakeError(ErrorKind::kUnavailable, "all that was wanted is read");
     const size_t section = begun_++;
-    stream_.emplace(sections_[section].communicators, sections_[section].decisions,
+    stream_.emplace(sections_[section].communicators, joins_ && sections_[section].decisions,
                     [this, section](StreamedCall& call) { consumer_(section, call); });
     return {};
   }
@@ -88,6 +91,7 @@ class CallSink final : public RecordSink {
   const std::vector<SectionScan>& sections_;
   size_t count_;
   const Consumer& consumer_;
+  bool joins_;
   std::optional<CallStream> stream_;
   size_t begun_ = 0;
   size_t ended_ = 0;
@@ -168,8 +172,8 @@ Result<std::vector<SectionScan>> ScanSections(const RecordSource& source, size_t
 }
 
 Status PassCalls(const RecordSource& source, const std::vector<SectionScan>& sections, size_t count,
-                 const std::function<void(size_t section, StreamedCall& call)>& consumer) {
-  CallSink sink(sections, count, consumer);
+                 const std::function<void(size_t section, StreamedCall& call)>& consumer, Answers answers) {
+  CallSink sink(sections, count, consumer, answers);
   const Status status = source.Pass(sink);
   return sink.complete() ? Status{} : status;
 }

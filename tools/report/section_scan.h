@@ -56,11 +56,15 @@ struct SectionScan {
 
 // Scans all sections of a trace. All facts are filled in of the first section, which a report counts. Of the
 // sections up to `described`, `communicators` and `decisions` are too; further sections have their
-// description only.
+// description only. With `described` 0 the first one too has no more.
 Result<std::vector<SectionScan>> ScanSections(const RecordSource& source, size_t described);
+
+// Says if a pass joins calls with the tuner's answers, which takes half of its time.
+enum class Answers { kJoined, kLeftOut };
 
 // Passes the calls of the first `count` sections to `consumer`, with the section's index.
 Status PassCalls(const RecordSource& source, const std::vector<SectionScan>& sections, size_t count,
-                 const std::function<void(size_t section, StreamedCall& call)>& consumer);
+                 const std::function<void(size_t section, StreamedCall& call)>& consumer,
+                 Answers answers = Answers::kJoined);
 
 }  // namespace dynamiccl

@@ -2,8 +2,31 @@
 #include "tools/tune/tune_journal.h"
 
 #include <filesystem>
+#include <span>
+
+#include "src/base/sha256.h"
 
 namespace dynamiccl {
+
+namespace {
+
+constexpr const char* kJournalMagic = "dynamiccl-tune-journal";
+constexpr int kJournalVersion = 2;
+
+// Bytes that are not UTF-8, such as those of a file's name, become replacement characters.
+std::string LineOf(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Returns the plan as a line of the journal can hold it. One with bytes that are not UTF-8 is told by a
+// checksum from others in which these bytes differ.
+std::string Storable(const std::string& plan) {
+  const auto text = Json::parse(LineOf(Json(plan))).get<std::string>();
+  return text == plan ? plan
+                      : fmt::format("{} (sha256 {})", text, ToHex(Sha256Of(std::as_bytes(std::span(plan)))));
+}
+
+}  // namespace
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(JobStart, turn, candidate, step_ms, failure, seen, buckets,
                                                 seconds)
@@ -11,17 +34,14 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Forecast, setting, ratio, not_tr
 
 namespace {
 
-constexpr const char* kJournalMagic = "dynamiccl-tune-journal";
-constexpr int kJournalVersion = 2;
-
 std::string HeaderLine(const std::string& plan, const SearchShape& shape) {
-  return Json{{"magic", kJournalMagic},
-              {"version", kJournalVersion},
-              {"plan", plan},
-              {"most", shape.most},
-              {"level_rounds", shape.level_rounds},
-              {"forecasts", Json(nlohmann::json(shape.forecasts))}}
-      .dump();
+  const Json header = {{"magic", kJournalMagic},
+                       {"version", kJournalVersion},
+                       {"plan", plan},
+                       {"most", shape.most},
+                       {"level_rounds", shape.level_rounds},
+                       {"forecasts", Json(nlohmann::json(shape.forecasts))}};
+  return LineOf(header);
 }
 
 // Returns the shape of the search from the first line of a journal; nothing for another version of it.
@@ -66,7 +86,8 @@ Status CheckIsOfPlan(const std::string& path, const std::string& header, const s
 
 }  // namespace
 
-Result<TuneJournal> TuneJournal::Open(const std::string& path, const std::string& plan) {
+Result<TuneJournal> TuneJournal::Open(const std::string& path, const std::string& given_plan) {
+  const std::string plan = Storable(given_plan);
   TuneJournal journal(path, plan);
   const auto lines = ReadHashedLines(path);
   if (!lines) return journal;
@@ -94,9 +115,10 @@ Status TuneJournal::Add(const JobStart& start) {
     DYNAMICCL_TRY(HashedLineWriter made, HashedLineWriter::Create(path_));
     lines_.emplace(std::move(made));
     DYNAMICCL_CHECK_OK(lines_->Write(HeaderLine(plan_, shape_)));
-    for (const JobStart& earlier : found_) DYNAMICCL_CHECK_OK(lines_->Write(nlohmann::json(earlier).dump()));
+    for (const JobStart& earlier : found_)
+      DYNAMICCL_CHECK_OK(lines_->Write(LineOf(Json(nlohmann::json(earlier)))));
   }
-  return lines_->Write(nlohmann::json(start).dump());
+  return lines_->Write(LineOf(Json(nlohmann::json(start))));
 }
 
 void TuneJournal::Remove() {

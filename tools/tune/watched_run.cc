@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "tools/ab/job_in_turns.h"
+#include "tools/advise/matched_times.h"
 #include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
@@ -35,10 +36,13 @@ std::vector<Trace> TracesIn(const std::string& folder) {
 // Returns the times of the collectives over all ranks. On one rank alone, waiting for a late rank would look
 // like time of the network.
 std::vector<TimedCell> TimesOn(const std::vector<Trace>& traces) {
-  std::vector<SectionCalls> sections;
+  Trace all;
   for (const Trace& trace : traces)
-    for (const TraceSection& section : trace.sections) sections.push_back(CallsOf(section));
-  return TimesOf(sections);
+    all.sections.insert(all.sections.end(), trace.sections.begin(), trace.sections.end());
+  const MemoryRecords records(all);
+  const auto sections = ScanSections(records, SIZE_MAX);
+  return sections ? TimesOfCells(records, *sections).value_or(std::vector<TimedCell>())
+                  : std::vector<TimedCell>();
 }
 
 }  // namespace

@@ -31,9 +31,9 @@ std::string Wrapped(const std::string& line) {
 
 }  // namespace
 
-std::vector<WhyPart> AnswerWhy(const WhyInput& input, const Policy* policy) {
-  const WhyFacts facts = FactsOf(input, policy);
-  const std::vector<std::string> trouble = TroubleLines(input);
+Result<std::vector<WhyPart>> AnswerWhy(const WhyInput& input, const Policy* policy) {
+  DYNAMICCL_TRY(const WhyFacts facts, FactsOf(input, policy));
+  DYNAMICCL_TRY(const std::vector<std::string> trouble, TroubleLines(input));
   const std::vector<std::string> changes = ChangeLines(input, facts);
   std::vector<WhyPart> parts = {
       {"job", "The job", JobLines(input, facts)},

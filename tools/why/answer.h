@@ -22,8 +22,8 @@ struct WhyPart {
 
 // Returns all parts that have something to say, in the order of the ids above. `policy` recognises the stage
 // of a job that does not label it; with null the stage stays unknown. The answer states only what the files
-// show, and marks assumptions and predictions as such.
-std::vector<WhyPart> AnswerWhy(const WhyInput& input, const Policy* policy);
+// show, and marks assumptions and predictions as such. An error means that a file changed while it was read.
+Result<std::vector<WhyPart>> AnswerWhy(const WhyInput& input, const Policy* policy);
 
 // Returns about one screen of text. Lines have at most 100 columns, except for long names and commands.
 std::string WhyText(const std::vector<WhyPart>& parts);

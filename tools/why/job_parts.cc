@@ -8,22 +8,12 @@
 #include "src/base/statistics.h"
 #include "src/collective/size_class.h"
 #include "tools/advise/recognised_job.h"
-#include "tools/report/recognised_labels.h"
 #include "tools/report/trace_summary.h"
 #include "tools/why/parts.h"
-#include "traces/format/record_views.h"
-#include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
 namespace {
 
-// If the program marks no steps, a repeated sequence of calls counts as a step when it occurs at least
-// kLeastSteps times and makes up at least this share of all calls. Benchmarks repeat calls too, but with many
-// sizes.
-constexpr size_t kLeastSteps = 3;
-constexpr double kLeastShareOfCalls = 0.5;
-// A stage that the policy recognised is named when at least this share of the calls has it.
-constexpr double kSureStage = 0.75;
 // With fewer steps than this, the spread (10th to 90th percentile) of the step times is not shown.
 constexpr size_t kFewSteps = 10;
 constexpr size_t kMaxKinds = 3;
@@ -117,16 +107,25 @@ std::string_view BandwidthName(Collective collective) {
   return collective == Collective::kSendRecv ? "algorithm bandwidth" : "bus bandwidth";
 }
 
-std::string KindText(const CallKind& kind, double all_ms, bool more_ranks) {
-  std::string text =
-      fmt::format("{} of {} among {}{}: {}, median {:.0f} us, {:.0f} % of the time in collectives",
-                  Name(kind.collective), kind.bytes > 0 ? FormatBytes(kind.bytes) : "unknown size",
-                  more_ranks ? "at least " : "", Count(static_cast<size_t>(kind.n_ranks), "rank"),
-                  Count(kind.calls, "call"), kind.median_us, 100 * kind.total_ms / all_ms);
+// Returns "4 ranks". Where files do not state the sizes of groups, such a group stands in the trace with 1
+// rank.
+std::string RanksOfKind(const WhyInput& input, int ranks) {
+  if (ranks == 1 && HidesRanks(input)) return "an unknown number of ranks";
+  return (MayHaveMoreRanks(input) ? "at least " : "") + Count(static_cast<size_t>(ranks), "rank");
+}
+
+std::string KindText(const WhyInput& input, const CallKind& kind, double all_ms) {
+  std::string text = fmt::format(
+      "{} of {} among {}: {}, median {:.0f} us, {:.0f} % of the time in collectives", Name(kind.collective),
+      kind.bytes > 0 ? FormatBytes(kind.bytes) : "unknown size", RanksOfKind(input, kind.n_ranks),
+      Count(kind.calls, "call"), kind.median_us, 100 * kind.total_ms / all_ms);
   if (kind.total_ms * 1e3 > kFewLongCalls * kind.median_us * static_cast<double>(kind.calls))
     text += fmt::format(", the longest {:.0f} us", kind.longest_us);
-  const bool told_total = kind.collective != Collective::kGather && kind.collective != Collective::kScatter;
-  if (told_total && !more_ranks && kind.bytes >= kLeastBandwidthBytes && kind.calls >= kLeastBandwidthCalls)
+  // A group of one rank sends nothing, and of Gather and Scatter the total is not known.
+  const bool sends =
+      kind.n_ranks > 1 && kind.collective != Collective::kGather && kind.collective != Collective::kScatter;
+  if (sends && !MayHaveMoreRanks(input) && kind.bytes >= kLeastBandwidthBytes &&
+      kind.calls >= kLeastBandwidthCalls)
     text += fmt::format(", {:.1f} GB/s {}", kind.BusBandwidth(), BandwidthName(kind.collective));
   return text;
 }
@@ -186,71 +185,14 @@ void AddBandwidths(const MeasurementFile& sweep, std::vector<std::string>& lines
 }
 
 // Says how many calls were longer than a trace can say; empty where none was.
-std::string CutTimesText(const SectionCalls& first) {
-  const auto cut = std::ranges::count_if(first.calls, [](const TraceCall& call) {
-    return call.issued.duration_ns >= SaturatedDuration(INT64_MAX);
-  });
+std::string CutTimesText(size_t cut) {
   if (cut == 0) return "";
   return fmt::format(
       "{} took 4.29 s or more; a trace keeps 4.29 s of each, so the times and shares above are too low.",
-      Count(static_cast<size_t>(cut), "call"));
-}
-
-// True if the repeated sequence is a training step, and not merely a loop of equal calls.
-bool IsStep(const RecordedStep& step, const SectionCalls& first) {
-  if (step.paced) return false;
-  if (step.labelled || (step.marked && step.steps >= kLeastSteps)) return true;
-  const size_t calls = first.calls.size() - CallsIn(step.between_two);
-  const auto repeated = static_cast<double>(step.steps * step.operations.size());
-  return step.steps >= kLeastSteps && repeated >= kLeastShareOfCalls * static_cast<double>(calls);
-}
-
-// Lets the policy's LSTM recognise the ZeRO stage from the calls of the first section, and stores the stage
-// in `facts` if it is clear. Traces have millions of records, so none but one is copied.
-void Recognise(const Policy& policy, const TraceSection& section, WhyFacts& facts) {
-  if (std::ranges::any_of(section.records, IsLabelledCall)) return;
-  const SectionCalls& first = facts.sections.front();
-  PolicyLabeller labeller(policy);
-  std::map<ZeroStage, size_t> stages;
-  for (TraceRecord record : section.records) {
-    const auto known = first.communicators.find(record.communicator);
-    if (record.kind != static_cast<uint16_t>(RecordKind::kCollective) || known == first.communicators.end())
-      continue;
-    labeller.Label(known->second, record);
-    ++stages[LabelledStage(record)];
-  }
-  for (const auto& [stage, count] : stages) {
-    const double share = static_cast<double>(count) / static_cast<double>(first.calls.size());
-    if (stage == ZeroStage::kUnknown || share < kSureStage) continue;
-    facts.recognised = stage;
-    facts.recognised_share = share;
-  }
-}
-
-int RanksOf(const Trace& trace, const std::vector<SectionCalls>& sections) {
-  int ranks = static_cast<int>(trace.sections.size());
-  for (const TraceSection& section : trace.sections) ranks = std::max(ranks, section.world);
-  for (const SectionCalls& section : sections)
-    for (const auto& [number, info] : section.communicators) ranks = std::max(ranks, info.n_ranks);
-  return ranks;
+      Count(cut, "call"));
 }
 
 }  // namespace
-
-WhyFacts FactsOf(const WhyInput& input, const Policy* policy) {
-  WhyFacts facts;
-  if (!input.trace) return facts;
-  facts.sections = CallsOf(*input.trace);
-  if (!facts.sections.empty()) facts.summary = SummarizeTrace(*input.trace, facts.sections.front());
-  facts.ranks = RanksOf(*input.trace, facts.sections);
-  if (policy != nullptr && !input.trace->sections.empty() && !Lacks(input, "bytes"))
-    Recognise(*policy, input.trace->sections.front(), facts);
-  facts.times = TimesOf(*input.trace, facts.sections);
-  Result<RecordedStep> step = StepOf(*input.trace, facts.sections);
-  if (step && step->paced) facts.paced = step->steps;
-  if (step && IsStep(*step, facts.sections.front())) facts.step = std::move(*step);
-  return facts;
-}
 
 std::vector<std::string> JobLines(const WhyInput& input, const WhyFacts& facts) {
   std::vector<std::string> lines;
@@ -317,8 +259,8 @@ std::vector<std::string> TimeLines(const WhyInput& input, const WhyFacts& facts)
     lines.emplace_back(
         "Of the time in collectives most went to these; a rank's wait for the others is in it:");
   for (size_t i = 0; i < std::min(kMaxKinds, times.kinds.size()); ++i)
-    lines.push_back(KindText(times.kinds[i], all_ms, MayHaveMoreRanks(input)));
-  const std::string cut = times.kinds.empty() ? "" : CutTimesText(facts.sections.front());
+    lines.push_back(KindText(input, times.kinds[i], all_ms));
+  const std::string cut = times.kinds.empty() ? "" : CutTimesText(facts.tally.cut_times);
   if (!cut.empty()) lines.push_back(cut);
   if (times.waits) AddWaits(*times.waits, input.trace->sections.size(), lines);
   return lines;

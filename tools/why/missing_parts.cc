@@ -6,7 +6,6 @@
 
 #include "tools/advise/recorded_step.h"
 #include "tools/why/parts.h"
-#include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
 namespace {
@@ -30,55 +29,30 @@ bool TimesOfOneRankOnly(const WhyInput& input) {
   });
 }
 
-// The calls for which NCCL chooses an algorithm: collectives of at least two ranks.
-struct ChosenCalls {
-  uint64_t all = 0;
-  uint64_t without_algorithm = 0;  // the files do not say which one NCCL chose
-};
-
-ChosenCalls CountChosen(const WhyInput& input, const std::vector<SectionCalls>& sections) {
-  ChosenCalls counted;
-  for (const SectionCalls& calls : sections) {
-    for (const TraceCall& call : calls.calls) {
-      const bool alone = calls.communicators.at(call.communicator).n_ranks < 2 && !HidesRanks(input);
-      if (alone || static_cast<int>(call.issued.call.collective) >= kTunableCollectives) continue;
-      ++counted.all;
-      const bool told = call.decision && call.decision->config.algorithm != Algorithm::kUndefined;
-      counted.without_algorithm += told ? 0 : 1;
-    }
-  }
-  // The answer of a log may hold for several calls, while the trace has this answer only at the first of
-  // them. So the calls counted above may be too many.
-  counted.without_algorithm = std::min(counted.without_algorithm, CallsWithoutAlgorithm(input));
-  return counted;
+// Returns the number of calls whose algorithm is not known. The answer of a log may hold for several calls,
+// while the trace has this answer only at the first of them. So the calls that were counted may be too many.
+uint64_t WithoutAlgorithm(const WhyInput& input, const CallTally& tally) {
+  return std::min(tally.without_algorithm, CallsWithoutAlgorithm(input));
 }
 
 // Says which sends and receives have no times. A recorder times none of them, and an imported file only some.
-std::string UntimedBetweenTwo(const std::vector<SectionCalls>& sections) {
-  std::map<Collective, size_t> untimed;
-  double bytes = 0, all = 0;
-  for (const SectionCalls& section : sections) {
-    for (const TraceCall& call : section.calls) {
-      all += static_cast<double>(call.issued.call.bytes);
-      if (static_cast<int>(call.issued.call.collective) < kTunableCollectives ||
-          call.duration_source != DurationSource::kNone)
-        continue;
-      ++untimed[call.issued.call.collective];
-      bytes += static_cast<double>(call.issued.call.bytes);
-    }
-  }
-  if (untimed.empty()) return {};
-  const std::string share = all > 0 ? fmt::format(" ({:.0f} % of the bytes)", 100 * bytes / all) : "";
+std::string UntimedBetweenTwo(const CallTally& tally) {
+  if (tally.untimed_between_two.empty()) return {};
+  const std::string share =
+      tally.bytes > 0 ? fmt::format(" ({:.0f} % of the bytes)", 100 * tally.untimed_bytes / tally.bytes) : "";
   return fmt::format("The times of {}{}: no time above contains them. A profiler trace of PyTorch has them.",
-                     CallsText(untimed), share);
+                     CallsText(tally.untimed_between_two), share);
 }
 
-bool HasCollectives(const std::vector<SectionCalls>& sections) {
-  return std::ranges::any_of(sections, [](const SectionCalls& section) {
-    return std::ranges::any_of(section.calls, [](const TraceCall& call) {
-      return static_cast<int>(call.issued.call.collective) < kTunableCollectives;
-    });
-  });
+// Says which records are lost, and of which files.
+void AddLost(const WhyInput& input, uint64_t lost, std::vector<std::string>& lines) {
+  for (const std::string& damage : input.trace->damage) lines.push_back("A part of a file: " + damage + ".");
+  if (!input.trace->damage.empty() || lost == 0) return;
+  lines.push_back(fmt::format(
+      "{} {}", lost,
+      input.imported ? "calls: the program that wrote the file dropped them, or their lines are cut."
+                     : "records: newer ones replaced them (DYNAMICCL_TRACE_RECORDS sets how many a thread "
+                       "keeps), or they were not complete."));
 }
 
 std::string Paths(const WhyInput& input) {
@@ -107,25 +81,24 @@ std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& fac
     return {
         "What a training step gains: a sweep times calls alone. `dynamiccl ab` and `dynamiccl pilot` compare "
         "steps."};
-  if (const std::string untimed = UntimedBetweenTwo(facts.sections); !untimed.empty())
-    lines.push_back(untimed);
-  if (facts.times.kinds.empty() && HasCollectives(facts.sections))
+  AddLost(input, facts.summary.lost, lines);
+  if (const std::string untimed = UntimedBetweenTwo(facts.tally); !untimed.empty()) lines.push_back(untimed);
+  if (facts.times.kinds.empty() && facts.tally.collectives > 0)
     lines.push_back(fmt::format(
         "How long collectives take: a profiler trace of PyTorch, or `DYNAMICCL_TIMES=all {}`.", kRecord));
-  if (const std::string backend = OtherBackend(input); backend == "dynamiccl")
-    lines.push_back(
-        fmt::format("Which algorithm and protocol hostccl used: `DYNAMICCL_TIMES=all {}`.", kRecord));
-  else if (!backend.empty())
+  const std::string backend = OtherBackend(input);
+  const uint64_t unknown = backend.empty() ? WithoutAlgorithm(input, facts.tally) : 0;
+  if (!backend.empty() && backend != "dynamiccl")
     lines.push_back(
         fmt::format("What NCCL would do: {} is no NCCL. On CPUs the same script runs over the backend "
                     "`dynamiccl`, which makes "
                     "calls of NCCL (docs/torch_backend.md).",
                     backend));
-  else if (const ChosenCalls chosen = CountChosen(input, facts.sections); chosen.without_algorithm > 0)
+  if (unknown > 0)
     lines.push_back(
-        fmt::format("Which algorithm and protocol NCCL used for {} of {} calls: a log with NCCL_DEBUG=INFO "
-                    "NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING of every rank, or `{}`.",
-                    chosen.without_algorithm, chosen.all, kRecord));
+        fmt::format("Which algorithm and protocol NCCL used for {} of {} calls{}: a log with NCCL_DEBUG=INFO "
+                    "NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING of every rank.",
+                    unknown, facts.tally.chosen, HasLog(input) ? " of a rank" : ""));
   if (static_cast<int>(input.trace->sections.size()) < facts.ranks)
     lines.emplace_back("For whom ranks wait: the same files of the other ranks, given together.");
   if (input.devices.empty() && OtherBackend(input).empty())

@@ -3,6 +3,7 @@
 // nothing about it.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,15 +13,30 @@
 #include "tools/report/trace_summary.h"
 #include "tools/why/read_files.h"
 #include "tools/why/time_account.h"
-#include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
 
+// Counts over the calls of all ranks.
+struct CallTally {
+  // Calls for which NCCL chooses an algorithm: collectives of at least two ranks. The trace does not say for
+  // `without_algorithm` of them which one NCCL chose. If the files are NCCL's logs, these two are of the
+  // first rank: a log has the choices of one rank, and they are equal on all.
+  uint64_t chosen = 0;
+  uint64_t without_algorithm = 0;
+  // Calls of collectives, of any number of ranks.
+  uint64_t collectives = 0;
+  // Calls of sends and receives without a time, by collective, with their bytes and those of all calls.
+  std::map<Collective, size_t> untimed_between_two;
+  double untimed_bytes = 0;
+  double bytes = 0;
+  // Calls of the first rank that took at least the longest time that a record can hold.
+  size_t cut_times = 0;
+};
+
 // Results that several parts of the answer read. They are computed once.
 struct WhyFacts {
-  // The calls of the trace's sections, in their order; empty without a trace.
-  std::vector<SectionCalls> sections;
   TraceSummary summary;
+  CallTally tally;
   // Ranks of the job, as far as the trace names them.
   int ranks = 0;
   // The step that the trace repeats; nothing where no step is known to repeat.
@@ -34,8 +50,9 @@ struct WhyFacts {
   ZeroStage recognised = ZeroStage::kUnknown;
   double recognised_share = 0;
 };
-// With a null `policy` nothing is recognised.
-WhyFacts FactsOf(const WhyInput& input, const Policy* policy);
+// Reads the records of the input in some passes, of which none is kept. With a null `policy` nothing is
+// recognised. An error means that a file changed while it was read.
+Result<WhyFacts> FactsOf(const WhyInput& input, const Policy* policy);
 
 // Says what kind of job it is, how many ranks it has, and what a step consists of.
 std::vector<std::string> JobLines(const WhyInput& input, const WhyFacts& facts);
@@ -44,7 +61,8 @@ std::vector<std::string> TimeLines(const WhyInput& input, const WhyFacts& facts)
 // Says what NCCL chose, and whether a sweep measured something faster.
 std::vector<std::string> ChoiceLines(const WhyInput& input, const WhyFacts& facts);
 // Names calls that differ between ranks, and the rank for which a job that stood still was waiting.
-std::vector<std::string> TroubleLines(const WhyInput& input);
+// Reads the whole trace if ranks differ, or if a process did not end in order.
+Result<std::vector<std::string>> TroubleLines(const WhyInput& input);
 // Names at most three changes of the job that are predicted to shorten a step.
 std::vector<std::string> ChangeLines(const WhyInput& input, const WhyFacts& facts);
 // Names each question that the files leave open, with the kind of file that would answer it.

@@ -8,6 +8,7 @@
 
 #include "tools/canary/known_issues.h"
 #include "tools/receipt/receipt_text.h"
+#include "tools/report/section_scan.h"
 #include "traces/format/measurement_file.h"
 #include "traces/format/trace_files.h"
 #include "traces/format/trace_merge.h"
@@ -70,23 +71,38 @@ Status ReadLogs(WhyInput& input) {
   return {};
 }
 
-// The named files, and all files of named folders, sorted in each.
-std::vector<std::string> FilesOf(const std::vector<std::string>& paths) {
-  std::vector<std::string> files;
-  for (const std::string& path : paths) {
-    const auto begin = static_cast<std::ptrdiff_t>(files.size());
-    std::error_code none;
-    if (!std::filesystem::is_directory(path, none)) files.push_back(path);
-    for (const auto& entry : std::filesystem::directory_iterator(path, none)) {
-      if (entry.is_regular_file(none)) files.push_back(entry.path());
-    }
-    std::sort(files.begin() + begin, files.end());
-  }
-  return files;
+// The traces of the files that were read.
+struct ReadTraces {
+  std::vector<Trace> traces;
+  // By trace: its place in WhyInput::files, and whether its sections have only their descriptions.
+  std::vector<size_t> file;
+  std::vector<bool> described;
+};
+
+// Reads the descriptions of a trace that can be streamed, and checks all of it on the way. Nothing if it must
+// be read as a whole, which also says how it is damaged.
+std::optional<Trace> DescribedTrace(const std::string& path) {
+  const auto sections = ScanSections(FileRecords(path), 0);
+  if (!sections) return std::nullopt;
+  Trace trace;
+  for (const SectionScan& section : *sections) trace.sections.push_back(section.description);
+  return trace;
 }
 
-// Reads one file into the input; its trace, if it is one, goes to the end of `traces`.
-Status ReadOne(const std::string& path, WhyInput& input, std::vector<Trace>& traces) {
+// Reads a trace of DynamICCL. With `in_passes`, the records stay in the file if that is possible.
+Status ReadOurs(const std::string& path, bool in_passes, WhyInput& input, ReadTraces& read) {
+  std::optional<Trace> described = in_passes ? DescribedTrace(path) : std::nullopt;
+  read.described.push_back(described.has_value());
+  if (!described) {
+    DYNAMICCL_TRY(described, ReadTraceFiles({path}, TraceReading::kSalvage));
+  }
+  input.files.push_back({path, "a trace of DynamICCL", {}, described->damage});
+  read.traces.push_back(std::move(*described));
+  return {};
+}
+
+// Reads one file into the input; its trace, if it is one, goes to the end of `read`.
+Status ReadOne(const std::string& path, bool in_passes, WhyInput& input, ReadTraces& read) {
   DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
   const std::string head = stream.Head(kHeadBytes);
   if (head.empty())
@@ -97,11 +113,7 @@ Status ReadOne(const std::string& path, WhyInput& input, std::vector<Trace>& tra
     input.files.push_back({path, "a sweep of DynamICCL", {}, {}});
     return {};
   }
-  if (IsTraceOfOurs(head)) {
-    DYNAMICCL_TRY(traces.emplace_back(), ReadTraceFiles({path}, TraceReading::kSalvage));
-    input.files.push_back({path, "a trace of DynamICCL", {}, {}});
-    return {};
-  }
+  if (IsTraceOfOurs(head)) return ReadOurs(path, in_passes, input, read);
   Result<Imported> imported = ImportFile(path, "", {.needs_calls = false});
   if (!imported && NcclDebugImporter().Recognises(head)) {
     // A log without calls is still useful: a job that fails before its first call logs its settings and the
@@ -115,7 +127,10 @@ Status ReadOne(const std::string& path, WhyInput& input, std::vector<Trace>& tra
   input.files.push_back({path, imported->format, std::move(imported->unfilled), std::move(imported->notes),
                          std::move(imported->frameworks)});
   if (imported->device) input.devices.push_back(*imported->device);
-  if (imported->trace) traces.push_back(std::move(*imported->trace));
+  if (imported->trace) {
+    read.traces.push_back(std::move(*imported->trace));
+    read.described.push_back(false);
+  }
   if (imported->measurements) input.measurements.push_back(std::move(*imported->measurements));
   return {};
 }
@@ -139,13 +154,12 @@ std::string Contradiction(const WhyFile& file_a, const Trace& a, const WhyFile& 
   return "";
 }
 
-// Compares each trace with all before it. `file_of[i]` is the place in `files` of the file of trace i.
-Status CheckOneJob(const std::vector<WhyFile>& files, const std::vector<size_t>& file_of,
-                   const std::vector<Trace>& traces) {
-  for (size_t i = 1; i < traces.size(); ++i) {
+// Compares each trace with all before it.
+Status CheckOneJob(const std::vector<WhyFile>& files, const ReadTraces& read) {
+  for (size_t i = 1; i < read.traces.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
-      const WhyFile &one = files[file_of[j]], &other = files[file_of[i]];
-      const std::string why = Contradiction(one, traces[j], other, traces[i]);
+      const WhyFile &one = files[read.file[j]], &other = files[read.file[i]];
+      const std::string why = Contradiction(one, read.traces[j], other, read.traces[i]);
       if (!why.empty())
         return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} and {} are not of one job: {}", one.path,
                                   other.path, why),
@@ -162,6 +176,39 @@ bool AssumesGroupSize(const WhyInput& input, std::string_view instead) {
       return each.field == "group size" && each.instead == instead;
     });
   });
+}
+
+// Merges the traces of several files, which are read as a whole.
+Result<Trace> MergeRead(const WhyInput& input, ReadTraces read) {
+  DYNAMICCL_CHECK_OK(CheckOneJob(input.files, read));
+  for (size_t i = 0; i < read.traces.size(); ++i) {
+    if (!read.described[i]) continue;
+    DYNAMICCL_TRY(read.traces[i], ReadTraceFiles({input.files[read.file[i]].path}));
+  }
+  Result<Trace> merged = MergeTraces(std::move(read.traces));
+  if (merged) return merged;
+  return WithHint(tl::unexpected(merged.error()), "give the files of one job: one a rank, or one alone");
+}
+
+// With `in_passes`, the records of a trace that is alone stay in its file if that is possible.
+Result<WhyInput> ReadJob(const std::vector<std::string>& paths, bool in_passes) {
+  WhyInput input;
+  ReadTraces read;
+  const std::vector<std::string> files = FilesOf(paths);
+  if (files.empty())
+    return MakeError(ErrorKind::kInvalidArgument, "{}: no file in it; folders in it are not searched",
+                     fmt::join(paths, ", "));
+  for (const std::string& path : files) {
+    DYNAMICCL_CHECK_OK(ReadOne(path, in_passes, input, read));
+    read.file.resize(read.traces.size(), input.files.size() - 1);
+  }
+  if (read.traces.size() > 1) {
+    DYNAMICCL_TRY(input.trace, MergeRead(input, std::move(read)));
+  } else if (read.traces.size() == 1) {
+    if (read.described.front()) input.streamed = input.files[read.file.front()].path;
+    input.trace = std::move(read.traces.front());
+  }
+  return input;
 }
 
 }  // namespace
@@ -182,6 +229,11 @@ bool IsProfileAlone(const WhyInput& input) {
   return !input.trace && input.measurements.empty() && std::ranges::all_of(input.files, is_profile);
 }
 
+bool HasLog(const WhyInput& input) {
+  return std::ranges::any_of(
+      input.files, [](const WhyFile& file) { return file.kind.starts_with(NcclDebugImporter().name()); });
+}
+
 bool Lacks(const WhyInput& input, std::string_view field) {
   const auto lacks = [&](const WhyFile& file) {
     return std::ranges::any_of(file.unfilled, [&](const UnfilledField& each) { return each.field == field; });
@@ -198,33 +250,31 @@ bool MayHaveMoreRanks(const WhyInput& input) {
   return AssumesGroupSize(input, kHighestRank);
 }
 
+std::vector<std::string> FilesOf(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    const auto begin = static_cast<std::ptrdiff_t>(files.size());
+    std::error_code none;
+    if (!std::filesystem::is_directory(path, none)) files.push_back(path);
+    for (const auto& entry : std::filesystem::directory_iterator(path, none)) {
+      if (entry.is_regular_file(none) && entry.path().extension() != ".html") files.push_back(entry.path());
+    }
+    std::sort(files.begin() + begin, files.end());
+  }
+  return files;
+}
+
+std::unique_ptr<const RecordSource> RecordsOf(const WhyInput& input) {
+  if (input.streamed.empty()) return std::make_unique<const MemoryRecords>(*input.trace);
+  return std::make_unique<const FileRecords>(input.streamed);
+}
+
 Result<WhyInput> ReadJobFiles(const std::vector<std::string>& paths) {
-  WhyInput input;
-  std::vector<Trace> traces;
-  const std::vector<std::string> files = FilesOf(paths);
-  if (files.empty())
-    return MakeError(ErrorKind::kInvalidArgument, "{}: no file in it; folders in it are not searched",
-                     fmt::join(paths, ", "));
-  std::vector<size_t> file_of;
-  for (const std::string& path : files) {
-    DYNAMICCL_CHECK_OK(ReadOne(path, input, traces));
-    file_of.resize(traces.size(), input.files.size() - 1);
-  }
-  if (traces.empty()) return input;
-  if (traces.size() == 1) {
-    input.trace = std::move(traces.front());
-    return input;
-  }
-  DYNAMICCL_CHECK_OK(CheckOneJob(input.files, file_of, traces));
-  Result<Trace> merged = MergeTraces(std::move(traces));
-  if (!merged)
-    return WithHint(tl::unexpected(merged.error()), "give the files of one job: one a rank, or one alone");
-  input.trace = std::move(*merged);
-  return input;
+  return ReadJob(paths, false);
 }
 
 Result<WhyInput> ReadWhyFiles(const std::vector<std::string>& paths) {
-  DYNAMICCL_TRY(WhyInput input, ReadJobFiles(paths));
+  DYNAMICCL_TRY(WhyInput input, ReadJob(paths, true));
   DYNAMICCL_CHECK_OK(ReadLogs(input));
   const bool says_nothing = !input.trace && input.measurements.empty() && input.known_faults.empty() &&
                             input.refuted_settings.empty();

@@ -3,6 +3,7 @@
 // `dynamiccl why` examines.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "src/base/status.h"
 #include "traces/format/measurement.h"
+#include "traces/format/record_source.h"
 #include "traces/format/trace.h"
 #include "traces/import/trace_importer.h"
 
@@ -43,7 +45,13 @@ struct WhyInput {
   // Filled only by ReadWhyFiles. For each setting that a log shows not to be in effect, a sentence with the
   // line that proves it.
   std::vector<std::string> refuted_settings = {};
+  // Filled only by ReadWhyFiles. The file that holds the records of `trace`, whose sections then have only
+  // their descriptions; empty if the records are in memory.
+  std::string streamed = {};
 };
+
+// The records of the input's trace, which it must have. The input must outlive the result.
+std::unique_ptr<const RecordSource> RecordsOf(const WhyInput& input);
 
 // Returns the torch.distributed backend of the calls in a profile if it is not nccl, for example "gloo".
 // Empty otherwise.
@@ -54,6 +62,8 @@ bool RanOnCpus(const WhyInput& input);
 // True if the files are profiles without a call of a collective. They then show at most the device's time. If
 // they contain kernels of NCCL, they lack the field "calls".
 bool IsProfileAlone(const WhyInput& input);
+// True if some file is a log of NCCL.
+bool HasLog(const WhyInput& input);
 // True if some file does not contain the field. Fields have the names that importers use: "algorithm",
 // "bytes".
 bool Lacks(const WhyInput& input, std::string_view field);
@@ -62,7 +72,11 @@ bool HidesRanks(const WhyInput& input);
 // True if the files show the number of ranks only by the highest rank that they mention: there may be more.
 bool MayHaveMoreRanks(const WhyInput& input);
 
-// Reads all files, and all files of folders: traces of DynamICCL in any form, .measurements, and every file
+// The named files, and all files of named folders, sorted in each. Pages (.html) in a folder are left out,
+// because `dynamiccl why` may have written them.
+std::vector<std::string> FilesOf(const std::vector<std::string>& paths);
+
+// Reads all files that FilesOf names: traces of DynamICCL in any form, .measurements, and every file
 // that an importer recognises. The kind of a file follows from its content. An error names the file. It is
 // also an error when the traces belong to two jobs. A log without calls is no error; it only appears in
 // `files`.

@@ -6,9 +6,10 @@
 #include <optional>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/collective/collective.h"
-#include "traces/format/trace.h"
-#include "traces/format/trace_calls.h"
+#include "tools/report/section_scan.h"
+#include "traces/format/record_source.h"
 
 namespace dynamiccl {
 
@@ -49,7 +50,8 @@ struct TimeAccount {
   std::optional<RankWaits> waits;
 };
 
-// `sections` are the calls of the trace (CallsOf).
-TimeAccount TimesOf(const Trace& trace, const std::vector<SectionCalls>& sections);
+// Reads the times in some passes over `records`, of which none is kept. `sections` comes from ScanSections
+// with all sections described.
+Result<TimeAccount> TimesOf(const RecordSource& records, const std::vector<SectionScan>& sections);
 
 }  // namespace dynamiccl

@@ -12,6 +12,8 @@
 #include "tools/report/choice_comparison.h"
 #include "tools/report/trace_summary.h"
 #include "tools/why/parts.h"
+#include "traces/format/equal_calls.h"
+#include "traces/format/trace_files.h"
 #include "traces/format/trace_merge.h"
 
 namespace dynamiccl {
@@ -84,8 +86,8 @@ void AddDecisions(const TraceSummary& summary, std::vector<std::string>& lines) 
   std::vector<std::string> texts;
   for (size_t i = 0; i < std::min(kMaxRows, counted.size()); ++i) texts.push_back(counted[i].second);
   if (!texts.empty())
-    lines.push_back(
-        fmt::format("Used: {}{}.", fmt::join(texts, ", "), counted.size() > kMaxRows ? ", and others" : ""));
+    lines.push_back(fmt::format("Used{}: {}{}.", summary.sections > 1 ? " on the first rank" : "",
+                                fmt::join(texts, ", "), counted.size() > kMaxRows ? ", and others" : ""));
 }
 
 // The first finding about a job that may have stood still. Ranks without a file are no finding here, because
@@ -127,11 +129,17 @@ std::vector<std::string> ChoiceLines(const WhyInput& input, const WhyFacts& fact
   return lines;
 }
 
-std::vector<std::string> TroubleLines(const WhyInput& input) {
+Result<std::vector<std::string>> TroubleLines(const WhyInput& input) {
   std::vector<std::string> lines;
   if (!input.trace || input.trace->sections.size() < 2) return lines;
-  const Trace& trace = *input.trace;
-  const bool ended = std::ranges::all_of(trace.sections, &TraceSection::closed);
+  const bool ended = std::ranges::all_of(input.trace->sections, &TraceSection::closed);
+  DYNAMICCL_TRY(const bool equal, RanksHaveEqualCalls(*RecordsOf(input)));
+  if (equal && ended) return lines;
+  std::optional<Trace> read;
+  if (!input.streamed.empty()) {
+    DYNAMICCL_TRY(read, ReadTraceFiles({input.streamed}));
+  }
+  const Trace& trace = read ? *read : *input.trace;
   if (const Status agree = CheckRanksAgree(trace); !agree) lines.push_back(agree.error().message + ".");
   const std::optional<HangFinding> standing = ended && lines.empty() ? std::nullopt : Standing(trace);
   if (!standing) return lines;

@@ -14,7 +14,7 @@ void CallStream::Take(const TraceRecord& record) {
   ++records_;
   if (IsKind(record, RecordKind::kCollective) || IsKind(record, RecordKind::kPointToPoint))
     TakeCall(record);
-  else if (IsKind(record, RecordKind::kDecision))
+  else if (decisions_ && IsKind(record, RecordKind::kDecision))
     TakeDecision(record);
   else if (IsKind(record, RecordKind::kStep))
     step_ = static_cast<int64_t>(record.call_number);

@@ -35,7 +35,7 @@ class CallStream {
   using Consumer = std::function<void(StreamedCall&)>;
 
   // `communicators` are all that the section describes (CommunicatorsOf) and must outlive this object; calls
-  // on others are left out. `decisions`: whether the section has Decision records. If not, no call waits.
+  // on others are left out. With `decisions` false, no call waits for an answer, and answers are left out.
   CallStream(const std::map<uint32_t, CommunicatorInfo>& communicators, bool decisions, Consumer consumer)
       : communicators_(communicators), decisions_(decisions), consumer_(std::move(consumer)) {}
 

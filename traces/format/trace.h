@@ -54,6 +54,8 @@ struct TraceSection {
 // One section for each process, in order of rank after a merge.
 struct Trace {
   std::vector<TraceSection> sections;
+  // Filled by salvage only: a sentence on each part of a file that is cut or damaged.
+  std::vector<std::string> damage = {};
 
   // Returns true if the times of issue of some process were not measured.
   bool order_only() const {

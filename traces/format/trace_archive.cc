@@ -156,14 +156,20 @@ class ArchiveParser {
     while (!ended_ && offset_ < bytes_.size()) {
       if (const Status status = ReadBlock(); !status) {
         if (strict_) return status;
+        damage_.push_back(status.error().message);
         FindNextBlock();
       }
     }
     if (strict_ && !ended_) return Fail("the archive ends here, but no end block has come");
     DYNAMICCL_CHECK_OK(FinishSection());
+    if (!strict_ && !ended_)
+      damage_.push_back(Fail("the archive ends here, but no end block has come").value().message);
     if (!strict_) return next_section_ == 0 ? Fail("no block of this archive is whole") : Status();
     return offset_ == bytes_.size() ? Status() : Fail("bytes after the end block");
   }
+
+  // The damage that salvage has found, in order.
+  const std::vector<std::string>& damage() const { return damage_; }
 
  private:
   tl::unexpected<Error> Fail(const std::string& what) const {
@@ -291,6 +297,7 @@ class ArchiveParser {
   bool open_ = false;            // a section has begun
   uint64_t wanted_records_ = 0;  // number that its description states
   uint64_t taken_records_ = 0;
+  std::vector<std::string> damage_;
 };
 
 // Collects the trace in memory.
@@ -348,7 +355,10 @@ Result<Trace> ParseTraceArchive(std::span<const std::byte> bytes, const std::str
                                 TraceReading reading) {
   MemoryBytes source(bytes);
   TraceSink sink;
-  DYNAMICCL_CHECK_OK(Named(ArchiveParser(source, sink, reading).Run(), name));
+  ArchiveParser parser(source, sink, reading);
+  DYNAMICCL_CHECK_OK(Named(parser.Run(), name));
+  for (const std::string& damage : parser.damage())
+    sink.trace.damage.push_back(fmt::format("{}: {}", name, damage));
   return std::move(sink.trace);
 }
 

@@ -131,16 +131,12 @@ std::vector<SectionCalls> CallsOf(const Trace& trace) {
   return sections;
 }
 
-std::vector<CallInterval> IntervalsOf(const SectionCalls& section) {
-  std::map<std::pair<uint32_t, uint32_t>, int64_t> ends;
-  std::vector<CallInterval> intervals;
-  for (const TraceCall& call : section.calls) {
-    const auto [last, is_first] = ends.try_emplace({call.communicator, call.stream}, INT64_MIN);
-    const int64_t start = std::max(call.issued.issued_ns, last->second);
-    last->second = start + std::max<int64_t>(0, call.issued.duration_ns);
-    intervals.push_back({start, last->second});
-  }
-  return intervals;
+CallInterval CallIntervals::Take(uint32_t communicator, uint32_t stream, int64_t issued_ns,
+                                 int64_t duration_ns) {
+  const auto [last, is_first] = ends_.try_emplace({communicator, stream}, INT64_MIN);
+  const int64_t start = std::max(issued_ns, last->second);
+  last->second = start + std::max<int64_t>(0, duration_ns);
+  return {start, last->second};
 }
 
 void OperationHasher::Take(uint32_t communicator, const IssuedCall& issued) {

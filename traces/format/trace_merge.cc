@@ -168,7 +168,8 @@ bool CountsAsNodes(const Members& members, const CommunicatorInfo& info) {
 Result<Trace> MergeTraces(std::vector<Trace> traces) {
   Trace merged;
   for (Trace& trace : traces) {
-    std::move(trace.sections.begin(), trace.sections.end(), std::back_inserter(merged.sections));
+    std::ranges::move(trace.sections, std::back_inserter(merged.sections));
+    std::ranges::move(trace.damage, std::back_inserter(merged.damage));
   }
   std::stable_sort(merged.sections.begin(), merged.sections.end(),
                    [](const TraceSection& a, const TraceSection& b) {

@@ -33,7 +33,10 @@ class SectionParser {
   Status Run() {
     DYNAMICCL_CHECK_OK(ReadHeader());
     section_ = SectionOf(header_);
-    DYNAMICCL_CHECK_OK(CheckSize());
+    if (const Status whole = CheckSize(); !whole) {
+      if (strict_) return whole;
+      damage_ = whole.error().message;
+    }
     if (header_.table_records > 0)
       ReadSegment(header_.header_bytes, header_.table_records, header_.table_records);
     // A finished section has its communicators among the records, so all are needed.
@@ -49,6 +52,8 @@ class SectionParser {
   }
 
   TraceSection& section() { return section_; }
+  // Says in salvage in what way the section is not whole; empty where it is.
+  const std::string& damage() const { return damage_; }
   // Number of bytes up to the next section. It is at least the length of the header, so that a damaged length
   // cannot make the reader loop forever.
   size_t length() const {
@@ -86,9 +91,8 @@ class SectionParser {
     return {};
   }
 
-  // Strict reading only: the section must lie inside the file and have the right content hash.
+  // The section must lie inside the file and have the right content hash.
   Status CheckSize() const {
-    if (!strict_) return {};
     const uint64_t end = header_.first_segment + header_.segments * header_.segment_bytes;
     const uint64_t wanted = std::max({end, header_.section_bytes, TableEnd()});
     if (wanted > bytes_.size()) {
@@ -149,7 +153,13 @@ class SectionParser {
   uint64_t newest_;
   TraceHeader header_{};
   TraceSection section_;
+  std::string damage_;
 };
+
+// Returns "run.ctrace", or "run.ctrace: section at byte 4096" for a later section.
+std::string PlaceOf(const std::string& name, size_t offset) {
+  return offset == 0 ? name : fmt::format("{}: section at byte {}", name, offset);
+}
 
 // Reads section after section until the end of the bytes.
 Result<Trace> ParseSections(std::span<const std::byte> bytes, const std::string& name, TraceReading reading,
@@ -159,14 +169,19 @@ Result<Trace> ParseSections(std::span<const std::byte> bytes, const std::string&
   do {
     SectionParser parser(bytes, offset, reading, newest);
     if (const Status status = parser.Run(); !status) {
-      // A later section that is cut off costs only its own records.
-      if (reading == TraceReading::kSalvage && offset > 0) break;
-      const std::string context = offset == 0 ? name : fmt::format("{}: section at byte {}", name, offset);
-      auto error = Wrap(status.error(), context);
+      auto error = Wrap(status.error(), PlaceOf(name, offset));
+      // A later section without a readable header costs only itself and what follows it.
+      if (reading == TraceReading::kSalvage && offset > 0) {
+        trace.damage.push_back(error.value().message + "; it is not read, nor what follows it");
+        break;
+      }
       const bool foreign = offset == 0 && !status.error().hint.empty();
       const bool cut = !foreign && (offset > 0 || bytes.size() >= kTraceHeaderBytes);
       return cut ? WithHint(std::move(error), "`dynamiccl trace recover` takes what is whole") : error;
     }
+    if (!parser.damage().empty())
+      trace.damage.push_back(fmt::format("{}: {}; {} records of rank {} are lost", PlaceOf(name, offset),
+                                         parser.damage(), parser.section().lost, parser.section().rank));
     trace.sections.push_back(std::move(parser.section()));
     offset += parser.length();
   } while (offset < bytes.size());

@@ -58,7 +58,8 @@ std::optional<DeviceTime> DeviceTimeOf(const KinetoFile& file) {
 // missing field is imported with a substitute value, and counted.
 class Conversion {
  public:
-  explicit Conversion(const KinetoFile& file) : file_(file), section_("kineto", kTraceMirrored) {}
+  Conversion(const KinetoFile& file, const ImportOptions& options)
+      : file_(file), stated_size_(options.group_size), section_("kineto", kTraceMirrored, stated_size_) {}
 
   // Finds the calls, then their kernels, and then writes the records.
   Imported Run() {
@@ -174,13 +175,20 @@ class Conversion {
       ranks = group.ranks;
       if (size <= 0) size = group.size;
     }
-    if (size <= 0) {
-      size = std::max<int64_t>(file_.world, 1);
-      Unfilled("group size", "the job's world size");
-    }
+    if (size <= 0) size = UntoldSize();
     const int64_t rank = std::clamp<int64_t>(RankInGroup(event, ranks), 0, size - 1);
     return {IdOfProcessGroup(event.group_name, ranks), static_cast<int32_t>(rank),
             static_cast<int32_t>(std::min<int64_t>(size, UINT16_MAX)), 1};
+  }
+
+  // The size of a group that the file does not state: what the user stated, else the job's.
+  int64_t UntoldSize() {
+    if (stated_size_ > 0 || file_.world <= 0) {
+      section_.CountUntoldSize();
+      return section_.UntoldSize();
+    }
+    Unfilled("group size", "the job's world size");
+    return file_.world;
   }
 
   // Returns this rank's number in the group: its place among the members, else computed from start and
@@ -327,6 +335,7 @@ class Conversion {
   }
 
   const KinetoFile& file_;
+  int32_t stated_size_;  // ImportOptions::group_size
   std::vector<Call> calls_;
   bool foreign_ = false;  // true: the calls are those of another backend
   RankSection section_;
@@ -351,7 +360,7 @@ class Kineto final : public TraceImporter {
   Result<Imported> Import(const std::string& path, const ImportOptions& options) const override {
     DYNAMICCL_TRY(const KinetoFile file, ReadKinetoFile(path));
     if (!file.comms.empty() || !file.annotations.empty() || !file.others.empty())
-      return Conversion(file).Run();
+      return Conversion(file, options).Run();
     // A profile of the device's activities alone has NCCL's kernels, but not the calls that launched them.
     const bool kernels_alone = !file.kernels.empty();
     if (options.needs_calls)

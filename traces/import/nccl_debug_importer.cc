@@ -146,12 +146,10 @@ class LoggedRank {
   }
 
  private:
-  // Returns the number of calls without a choice. It counts only calls for which NCCL chooses: collectives of
-  // at least two ranks.
+  // Returns the number of calls without a choice, among those for which NCCL chooses.
   uint64_t Unchosen() const {
     return static_cast<uint64_t>(std::count_if(calls_.begin(), calls_.end(), [](const LoggedCall& call) {
-      return call.n_ranks > 1 && call.call.issued.call.collective < Collective::kSendRecv &&
-             call.call.chosen == kLeaveNcclAlone;
+      return HasChoice(call) && call.call.chosen == kLeaveNcclAlone;
     }));
   }
 
@@ -167,10 +165,15 @@ class LoggedRank {
     return *last;
   }
 
-  // Adds the call to its group; a collective then waits for its choice.
+  // True for a call for which NCCL chooses: a collective of at least two ranks.
+  static bool HasChoice(const LoggedCall& logged) {
+    return logged.n_ranks > 1 && logged.call.issued.call.collective < Collective::kSendRecv;
+  }
+
+  // Adds the call to its group; if NCCL chooses for it, it then waits for its choice.
   void AppendTo(size_t group, LoggedCall logged) {
     groups_[group].push_back(calls_.size());
-    if (logged.call.issued.call.collective < Collective::kSendRecv) waiting_.push_back(calls_.size());
+    if (HasChoice(logged)) waiting_.push_back(calls_.size());
     if (waiting_.size() > kMaxWaiting) waiting_.pop_front();
     calls_.push_back(std::move(logged));
   }

@@ -61,7 +61,10 @@ struct SeenCall {
 // object reads one file; the path must outlive it. A call with a wrong field ends the import.
 class ProfilerFile {
  public:
-  explicit ProfilerFile(const std::string& path) : path_(path) { process_.writer = "nccl-profiler"; }
+  ProfilerFile(const std::string& path, const ImportOptions& options)
+      : path_(path), stated_size_(options.group_size) {
+    process_.writer = "nccl-profiler";
+  }
   virtual ~ProfilerFile() = default;
   virtual Result<Imported> Import() = 0;
 
@@ -113,13 +116,7 @@ class ProfilerFile {
       return MakeError(ErrorKind::kInvalidArgument, "{}: {} {}: no collectives and no sends in this file",
                        path_, unit, position);
     }
-    for (const auto& [id, highest] : highest_rank_) {
-      ProfiledCommunicator& communicator = process_.communicators[id];
-      if (communicator.n_ranks > highest) continue;
-      communicator.n_ranks = highest + 1;
-      process_.Unfilled("group size", std::string(kHighestRank));
-      unsized_.insert(id);
-    }
+    for (const auto& [id, highest] : highest_rank_) DYNAMICCL_CHECK_OK(FillSize(id, highest));
     for (SeenCall& seen : calls_) FinishCall(seen);
     process_.Unfilled("nodes", "1", process_.communicators.size());
     return TraceOfProfiledProcess(std::move(process_));
@@ -130,6 +127,23 @@ class ProfilerFile {
   std::vector<SeenCall> calls_;
 
  private:
+  // Fills in the size of a communicator of which the file names ranks up to `highest`, if the file states
+  // none.
+  Status FillSize(uint64_t id, int32_t highest) {
+    ProfiledCommunicator& communicator = process_.communicators[id];
+    if (communicator.n_ranks > highest) return {};
+    if (stated_size_ > 0 && stated_size_ <= highest)
+      return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                                "{}: it names rank {} of a group, so no group size of {} is possible", path_,
+                                highest, stated_size_),
+                      fmt::format("--group-size is at least {}", highest + 1));
+    communicator.n_ranks = std::max(stated_size_, highest + 1);
+    process_.Unfilled("group size", stated_size_ > 0 ? fmt::format("{}, as stated", stated_size_)
+                                                     : std::string(kHighestRank));
+    if (stated_size_ == 0) unsized_.insert(id);
+    return {};
+  }
+
   // Root or peer; -1 for other collectives.
   int32_t PeerOf(Collective collective, const Fields& fields) {
     const bool rooted = collective == Collective::kBroadcast || collective == Collective::kReduce;
@@ -166,6 +180,7 @@ class ProfilerFile {
     process_.calls.push_back(seen.profiled);
   }
 
+  int32_t stated_size_ = 0;                   // ImportOptions::group_size
   std::map<uint64_t, int32_t> highest_rank_;  // by communicator
   std::set<uint64_t> unsized_;                // communicators of unknown size
 };
@@ -401,12 +416,12 @@ class NcclProfiler final : public TraceImporter {
            head.find("\"GROUP_API\"") != head.npos || head.find("\"ProfilerLifecycle\"") != head.npos ||
            head.find("\"ncclProfile") != head.npos;
   }
-  Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
+  Result<Imported> Import(const std::string& path, const ImportOptions& options) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     const std::string head = stream.Head(4096);
     const size_t first = head.find_first_not_of(" \t\r\n");
     const bool lines = first != std::string::npos && head[first] == '{';
-    return lines ? EventLines(path).Import() : ChromeArray(path).Import();
+    return lines ? EventLines(path, options).Import() : ChromeArray(path, options).Import();
   }
 };
 

@@ -73,6 +73,7 @@ struct Workload {
   std::string policy;
   std::map<std::string, uint64_t, std::less<>> sizes;  // the numbers of the header line, by their names
   std::vector<Layer> layers;
+  uint64_t without_bytes = 0;  // collectives of 0 bytes, which are left out
 
   // A number of the header line; 0 where it is missing.
   uint64_t size(std::string_view key) const {
@@ -144,8 +145,7 @@ class WorkloadParser {
   }
 
   // Reads the three columns from `first` on. A suffix of the collective names a group other than `group`.
-  Result<Part> PartOf(const std::vector<std::string_view>& words, size_t first,
-                      std::string_view group) const {
+  Result<Part> PartOf(const std::vector<std::string_view>& words, size_t first, std::string_view group) {
     Part part;
     DYNAMICCL_TRY(part.compute_ns, Number(words[first]));
     DYNAMICCL_TRY(part.bytes, Number(words[first + 2]));
@@ -161,6 +161,7 @@ class WorkloadParser {
       if (row.name != type) continue;
       part.collective = row.collective;
       part.communicates = part.bytes > 0;
+      workload_.without_bytes += part.communicates ? 0 : 1;
       return part;
     }
     return Fail(fmt::format("no collective '{}'", words[first + 1]));
@@ -258,6 +259,8 @@ class Conversion {
     imported.unfilled = section_.TakeUnfilled();
     if (workload_.size("checkpoints") > 0)
       imported.notes.push_back("the forward pass that is repeated between checkpoints: left out");
+    if (workload_.without_bytes > 0)
+      imported.notes.push_back(fmt::format("{} collectives of 0 bytes: left out", workload_.without_bytes));
     imported.trace = TraceOfOne(section_.Finish());
     return imported;
   }

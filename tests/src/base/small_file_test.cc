@@ -75,6 +75,16 @@ TEST_F(SmallFileTest, WhatIsNoFileIsNeitherReadNorReplaced) {
   EXPECT_EQ(Entries(), 3u) << "something is left beside them";
 }
 
+TEST_F(SmallFileTest, AnOutputIsCheckedBeforeTheWork) {
+  EXPECT_TRUE(CheckFolderOf(""));
+  EXPECT_TRUE(CheckFolderOf(folder_ + "/new"));
+  EXPECT_TRUE(CheckFolderOf("/dev/null")) << "nothing is put beside it";
+  EXPECT_FALSE(CheckFolderOf(folder_ + "/none/new"));
+  const Status folder = CheckFolderOf(folder_);
+  ASSERT_FALSE(folder);
+  EXPECT_NE(folder.error().message.find("is a folder"), std::string::npos);
+}
+
 TEST_F(SmallFileTest, APipeIsWrittenToWhereSomebodyReadsIt) {
   const std::string pipe = folder_ + "/pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);

@@ -57,6 +57,19 @@ TEST_F(TuneJournalTest, AStartThatDiffersEndsWhatIsFound) {
   EXPECT_TRUE(journal.Next(1, "tree/ll"));
 }
 
+// A command line holds any bytes, such as those of a file's name in Latin-1.
+TEST_F(TuneJournalTest, PlansThatAreNotUtf8GoOnAndAreToldApart) {
+  {
+    TuneJournal journal = Open("train \xe9.py");
+    journal.SetShape({.most = 5, .level_rounds = 2});
+    ASSERT_TRUE(journal.Add({.turn = 1, .candidate = "default", .seen = "\xff", .seconds = 4}));
+  }
+  EXPECT_EQ(Open("train \xe9.py").found(), 1u);
+  const auto other = TuneJournal::Open(path_, "train \xe8.py");
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("another unfinished tune"), std::string::npos);
+}
+
 TEST_F(TuneJournalTest, ATornLastLineIsRunAgain) {
   AddTwo();
   std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 3);

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces of jobs whose calls and times are given, and the text of `dynamiccl why` about them.
+// Traces of jobs whose calls and times are given, files, and the text of `dynamiccl why` about them.
 #pragma once
 
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/why/answer.h"
@@ -53,9 +60,32 @@ inline TraceSection SectionOf(int rank, int world, const std::vector<TimedCallOf
 
 // Rows are joined again, so that a sentence can be looked for as a whole.
 inline std::string TextOf(const WhyInput& input) {
-  std::string text = WhyText(AnswerWhy(input, nullptr));
+  const auto parts = AnswerWhy(input, nullptr);
+  std::string text = parts ? WhyText(*parts) : Describe(parts.error());
   for (size_t at; (at = text.find("\n    ")) != std::string::npos;) text.replace(at, 5, " ");
   return text;
+}
+
+// A folder that is there while the object lives.
+class Folder {
+ public:
+  Folder() { std::filesystem::create_directories(path_); }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string File(const std::string& name) const { return path_ + "/" + name; }
+  std::string Write(const std::string& name, std::string_view content) const {
+    std::ofstream(File(name), std::ios::binary) << content;
+    return File(name);
+  }
+
+ private:
+  std::string path_ = ::testing::TempDir() + fmt::format("why_{}", ::getpid());
+};
+
+// Returns the text of `dynamiccl why` about these files.
+inline std::string TextOfFiles(const std::vector<std::string>& paths) {
+  const Result<WhyInput> input = ReadWhyFiles(paths);
+  EXPECT_TRUE(input) << input.error().message;
+  return input ? TextOf(*input) : "";
 }
 
 }  // namespace dynamiccl

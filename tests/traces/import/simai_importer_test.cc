@@ -125,6 +125,13 @@ TEST(SimAi, CallsComeInTheOrderOfThePass) {
   EXPECT_EQ(CountOf(*imported, "group size"), 0u);
 }
 
+TEST(SimAi, CollectivesOfNoBytesAreLeftOutWithANote) {
+  const auto imported = ImportText("MICRO\n1\nx -1 1 NONE 0 1 REDUCESCATTER 0 1 ALLREDUCE 64 1\n", "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(SizeOf(*imported), 1u);
+  EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("1 collectives of 0 bytes")));
+}
+
 TEST(SimAi, EveryWrongLineIsNamed) {
   const std::string whole = kWorkload;
   EXPECT_THAT(ErrorOf("", "simai"), HasSubstr("line 0: the file ends before"));

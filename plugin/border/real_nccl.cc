@@ -87,8 +87,20 @@ void* FindInCopy(int copy, const char* name) {
 std::atomic<void*> real_addresses[kMaxNcclCopies][kRealFunctions];
 constinit thread_local int copy_in_use = 0;
 
+void* FindHostcclFunction(const char* name) noexcept {
+  if (void* address = ::dlsym(RTLD_DEFAULT, name)) return address;
+  Dl_info info{};
+  void* const nccl = RealAddress(RealFunction::kGetVersion);
+  if (nccl == nullptr || ::dladdr(nccl, &info) == 0 || info.dli_fname == nullptr) return nullptr;
+  void* const handle = LoadedLibrary(info.dli_fname);
+  if (handle == nullptr) return nullptr;
+  void* const address = ::dlsym(handle, name);
+  ::dlclose(handle);
+  return address;
+}
+
 bool RunsOverHostccl() noexcept {
-  return ::dlsym(RTLD_DEFAULT, "hostcclStreamCreate") != nullptr;
+  return FindHostcclFunction("hostcclStreamCreate") != nullptr;
 }
 
 const char* NameOf(RealFunction function) {

@@ -41,6 +41,9 @@ inline void* RealAddress(RealFunction function) noexcept {
   return known != nullptr ? known : FindRealAddress(function);
 }
 
+// Returns the address of a function that hostccl has beside NCCL's; null if the process does not run over
+// hostccl. Finds it too where a Python extension loaded hostccl for itself alone (RTLD_LOCAL). Any thread.
+void* FindHostcclFunction(const char* name) noexcept;
 // Returns true if the process runs over hostccl, NCCL's interface over host memory. Any thread.
 bool RunsOverHostccl() noexcept;
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/interpose/events_of_process.h"
 
-#include <dlfcn.h>
-
 #include <atomic>
 #include <cmath>
 #include <memory>
 
 #include "plugin/border/cuda_driver.h"
 #include "plugin/border/no_throw.h"
+#include "plugin/border/real_nccl.h"
 #include "src/nccl_abi/host_stream.h"
 
 namespace dynamiccl {
@@ -84,10 +83,11 @@ struct HostFunctions {
   decltype(&hostcclEventTime) time = nullptr;
 
   bool FindAll() {
-    const auto find = [](const char* name) { return ::dlsym(RTLD_DEFAULT, name); };
-    return Look(find, "hostcclEventCreate", create) && Look(find, "hostcclEventDestroy", destroy) &&
-           Look(find, "hostcclEventRecord", record) && Look(find, "hostcclEventQuery", query) &&
-           Look(find, "hostcclEventTime", time);
+    return Look(FindHostcclFunction, "hostcclEventCreate", create) &&
+           Look(FindHostcclFunction, "hostcclEventDestroy", destroy) &&
+           Look(FindHostcclFunction, "hostcclEventRecord", record) &&
+           Look(FindHostcclFunction, "hostcclEventQuery", query) &&
+           Look(FindHostcclFunction, "hostcclEventTime", time);
   }
 };
 

@@ -69,6 +69,21 @@ def generated(folder, framework, *settings):
     return calls_in(trace)
 
 
+class AdaptiveMode(unittest.TestCase):
+    def test_calls_and_steps_are_timed(self):
+        """Python loads hostccl for its extension alone, and the guard finds hostccl's events and the profiler all the same."""
+        with tempfile.TemporaryDirectory() as folder:
+            metrics = os.path.join(folder, "{rank}.prom")
+            settings = [f"DYNAMICCL_METRICS={metrics.format(rank='%r')}", "DYNAMICCL_LOG=info"]
+            script = [sys.executable, "-W", "ignore", SCRIPT, "--parallel", "ddp", "--steps", "100", *SMALL]
+            done = subprocess.run(["env", *settings, DYNAMICCL, "run", "-n", "2", "--mode", "adaptive", "--", *script],
+                                  capture_output=True, text=True, timeout=900)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(metrics.format(rank=0)) as file:
+                self.assertIn("dynamiccl_collective_seconds_count{", file.read())
+            self.assertIn("timed by the device", done.stderr)
+
+
 class LossesAsOverGloo(unittest.TestCase):
     def test_two_ranks_to_the_bit(self):
         for arguments in (["--parallel", "ddp"], ["--parallel", "ddp", "--bucket-mb", "0.1"], ["--parallel", "fsdp2"]):

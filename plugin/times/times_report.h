@@ -16,10 +16,12 @@
 
 namespace dynamiccl {
 
-// The number of times that are sent together: few among a communicator's first times, since its first
-// findings wait for them, and later a sixteenth of the number that was sent, but at most kMostTimesTogether.
-// Each message wakes a thread here and one on the leader, and where all cores are busy, each wake-up delays
-// the program (docs/results/adaptive-steps.md says by how much).
+// The number of times that are sent together: a communicator's first kSingleTimes are sent one by one, since
+// the search for its steps waits for them, few of those up to kFirstTimes together, and later a sixteenth of
+// the number that was sent, but at most kMostTimesTogether. Each message wakes a thread here and one on the
+// leader, and where all cores are busy, each wake-up delays the program (docs/results/adaptive-steps.md says
+// by how much).
+inline constexpr size_t kSingleTimes = 16;
 inline constexpr size_t kFirstTimes = 256;
 inline constexpr size_t kFirstTimesTogether = 4;
 inline constexpr size_t kMostTimesTogether = 64;
@@ -51,7 +53,11 @@ class TimesReport {
   std::vector<CallTime> Drain() {
     const std::lock_guard lock(mutex_);
     drained_ += times_.size();
-    if (drained_ >= kFirstTimes) together_ = std::min(drained_ / 16, kMostTimesTogether);
+    if (drained_ >= kFirstTimes) {
+      together_ = std::min(drained_ / 16, kMostTimesTogether);
+    } else if (drained_ >= kSingleTimes) {
+      together_ = kFirstTimesTogether;
+    }
     return std::exchange(times_, {});
   }
 
@@ -71,8 +77,8 @@ class TimesReport {
   std::atomic<uint64_t> all_until_{0};
   std::mutex mutex_;  // guards everything below
   std::vector<CallTime> times_;
-  size_t drained_ = 0;                     // times that Drain has returned so far
-  size_t together_ = kFirstTimesTogether;  // how many times call news_
+  size_t drained_ = 0;   // times that Drain has returned so far
+  size_t together_ = 1;  // how many times call news_
 };
 
 }  // namespace dynamiccl

@@ -34,9 +34,9 @@ class EventPairs {
   // so there are more elements than events of the 512 collectives that KernelTimes holds: one for each, and
   // one for each of 64 channels. Memory is taken as elements are used.
   static constexpr size_t kPlaces = 65536;
-  // The most handles of DynamICCL that are remembered beside a handle of the chained plugin. Two groups of
-  // calls on many communicators need fewer.
-  static constexpr size_t kMax = 512;
+  // The most handles of DynamICCL that are remembered beside a handle of the chained plugin, for the same
+  // events as kPlaces.
+  static constexpr size_t kMax = kPlaces;
 
   static bool IsOursAlone(const void* kept);
 

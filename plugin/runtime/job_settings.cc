@@ -230,7 +230,7 @@ std::string KeptAs(const std::string& variable) {
 std::string PluginOfUser(const std::string& variable) {
   std::string named = NcclVariable(variable).value_or("");
   const char* kept = ::secure_getenv(KeptAs(variable).c_str());
-  return kept != nullptr && NamesThisObject(named) ? kept : named;
+  return kept != nullptr && !named.empty() && NamesThisObject(named) ? kept : named;
 }
 
 bool OpensLibraryNamesOnly(int nccl_version) {

@@ -25,7 +25,7 @@ int64_t SecondsSince1970() {
 }  // namespace
 
 bool StoreWriter::Begin(const std::vector<std::shared_ptr<TableGuard>>& guards) {
-  if (path_.empty()) return true;
+  if (!writes()) return true;
   if (!Finish(0)) return false;
   const auto job = std::make_shared<Job>();
   job->now_s = SecondsSince1970();

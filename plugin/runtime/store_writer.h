@@ -21,6 +21,8 @@ class StoreWriter {
   // Empty path: nothing is written.
   explicit StoreWriter(std::string path) : path_(std::move(path)) {}
 
+  // True if there is a store to write to.
+  bool writes() const { return !path_.empty(); }
   // Begins to write the guards' unsaved results on another thread. Returns false if such a write is under
   // way. Does not wait. If another process holds the store for 0.2 s, the write fails.
   bool Begin(const std::vector<std::shared_ptr<TableGuard>>& guards);

@@ -29,7 +29,8 @@ constexpr int64_t kValuesSpacingNs = 50'000'000;
 constexpr int64_t kSaveEveryNs = 60 * kSecondNs;
 // At the end of the process, saving waits this long for a write under way, and then for its own.
 constexpr int64_t kSaveAtEndNs = kSecondNs;
-// While a store hangs, the results of at most this many communicators that have ended are kept for it.
+// While a store cannot be written, the results of at most this many communicators that have ended are kept
+// for it.
 constexpr size_t kMaxEndedGuards = 64;
 
 // Names the table or the live values of a version in log lines.
@@ -187,13 +188,13 @@ void SwitchLeadership::SaveResults() {
 }
 
 bool SwitchLeadership::BeginSaving() {
+  const int64_t now_s = RealtimeNanoseconds() / kSecondNs;
+  std::erase_if(ended_guards_, [now_s](const auto& guard) { return guard->UnsavedResults(now_s).empty(); });
   std::vector<std::shared_ptr<TableGuard>> guards = ended_guards_;
   for (const auto& [token, communicator] : communicators_) {
     if (communicator.guard) guards.push_back(communicator.guard);
   }
-  if (!store_.Begin(guards)) return false;
-  ended_guards_.clear();
-  return true;
+  return store_.Begin(guards);
 }
 
 // This process leads only communicators of which it has a rank, because that rank's calls show which call is
@@ -297,7 +298,7 @@ void SwitchLeadership::RemoveEnded() {
       continue;
     }
     // A job may be killed before its exit handlers run.
-    if (each->second.guard && ended_guards_.size() < kMaxEndedGuards) {
+    if (each->second.guard && store_.writes() && ended_guards_.size() < kMaxEndedGuards) {
       ended_guards_.push_back(each->second.guard);
       next_save_ns_ = 0;
     }
@@ -326,8 +327,8 @@ void SwitchLeadership::Tick(int64_t now_ns) {
   }
   store_.Finish(0);
   if (now_ns >= next_save_ns_) {
-    next_save_ns_ = now_ns + kSaveEveryNs;
-    if (!BeginSaving() && !ended_guards_.empty()) next_save_ns_ = now_ns + kSecondNs;
+    BeginSaving();
+    next_save_ns_ = now_ns + (ended_guards_.empty() ? kSaveEveryNs : kSecondNs);
   }
   next_tick_ns_ = now_ns + int64_t{NextTickMs()} * 1'000'000;
 }

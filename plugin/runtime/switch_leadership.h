@@ -165,7 +165,7 @@ class SwitchLeadership {
   AgreedValues known_own_values_;                   // when it was last asked
   std::map<ControlToken, Communicator> communicators_;
   std::map<int, ControlToken> by_fd_;
-  // Guards of communicators that have ended, until a write of their results has begun.
+  // Guards of communicators that have ended, until their results are written.
   std::vector<std::shared_ptr<TableGuard>> ended_guards_;
   std::shared_ptr<const Policy> latest_;  // the present policy file, once it has changed
   int64_t next_look_ns_ = 0;

@@ -29,7 +29,7 @@ void TimeStatistics::MergeOldest() {
   const uint64_t communicator = oldest->first;
   last_added_.erase(oldest);
   const auto belongs = [&](const auto& each) { return each.first.communicator == communicator; };
-  for (auto each = std::find_if(times_.begin(), times_.end(), belongs);
+  for (auto each = times_.lower_bound({communicator, Collective{}, {}, {Algorithm{}, Protocol{}, 0}});
        each != times_.end() && belongs(*each); each = times_.erase(each)) {
     TimedKey key = each->first;
     key.communicator = 0;

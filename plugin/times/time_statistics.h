@@ -45,7 +45,7 @@ struct TimesOfKey {
 // Owned by CollectiveTimes. Any thread. The functions take a lock and may allocate, so the program's threads
 // do not call them while they issue calls. A job of weeks may make and destroy any number of communicators.
 // So the times of those that were timed last are kept apart, and older ones are added up under the
-// communicator 0.
+// communicator 0. If more communicators are in use at a time, their times move there again and again.
 class TimeStatistics {
  public:
   // The most communicators whose times are kept apart.

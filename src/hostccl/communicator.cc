@@ -196,7 +196,8 @@ void Communicator::AwaitLeave(int peer, int64_t begin_ns) const {
       continue;
     }
     const int64_t writer = gate.writer.load(std::memory_order_relaxed);
-    if (writer == 0 || !IsReadableProcess(writer)) return;
+    // Without copies between processes nothing tells whether that process lives.
+    if (writer == 0 || !copies_between_processes() || !IsReadableProcess(writer)) return;
     if (waited_ns > timeout_ms() * 1'000'000) {
       return Warn(
           "rank {}: rank {} (process {}) is stopped while it writes a piece of this rank's buffers: end "

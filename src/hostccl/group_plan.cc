@@ -203,9 +203,8 @@ ncclResult_t CheckSelfTransfers(const CommunicatorPlan& plan) {
   }
   const auto [sent, received] = std::mismatch(sends.begin(), sends.end(), receives.begin());
   Warn(
-      "rank {} sends {} bytes to itself where it receives {} from itself in a group: give both calls the "
-      "same "
-      "size",
+      "rank {} sends {} bytes to itself where it receives {} from itself in a group: give both calls "
+      "the same size",
       self, *sent, *received);
   return ncclInvalidUsage;
 }

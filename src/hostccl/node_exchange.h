@@ -132,8 +132,9 @@ class NodeExchange {
   // the last message; 0 means at once.
   int64_t BookIncoming(size_t bytes);
   int64_t BookOutgoing(size_t bytes);
-  // These wait until the piece has arrived and peers' buffers may be read, or read and written. They may be
-  // so until Leave, which must come before the lane's next wait. After a member gave up, the wait never ends.
+  // These wait until the piece has arrived and peers' buffers may be read, or read and written. The
+  // access lasts until Leave, which must come before the lane's next wait. After a member gave up, the wait
+  // never ends.
   Until Enter(int64_t arrival_ns) { return {*this, &NodeExchange::PollEnter, arrival_ns}; }
   Until EnterToWrite(int64_t arrival_ns) { return {*this, &NodeExchange::PollEnterToWrite, arrival_ns}; }
   // Ends the access to peers' buffers.

@@ -46,9 +46,8 @@ class UnsteadyJobs : public JobTest {
           "nothing was confirmed: steps came with other calls, which ended {} of its experiments", ended);
     if (Versions(job, "trials begin") > 0)
       return "nothing was confirmed: the job ended before its experiment had a result";
-    return "nothing was confirmed: no experiment began, which takes seven steps in a row with the same "
-           "calls, "
-           "and 14 calls";
+    return "nothing was confirmed: no experiment began, which takes seven steps in a row "
+           "with the same calls, and 14 calls";
   }
   static std::string Summary(const JobResult& job) {
     const auto store = ReadSiteStore(job.folder + "/site.dcsite");

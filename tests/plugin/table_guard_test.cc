@@ -332,6 +332,31 @@ TEST(TableGuard, TheLeaderDoesNotWaitForAStoreThatHangsAtACommunicatorsEnd) {
   for (const char* of : {"", ".lock"}) std::filesystem::remove(path + of);
 }
 
+// The disk is full, or the folder is mounted late, when a communicator ends.
+TEST(TableGuard, WhatAnEndedCommunicatorLearntIsKeptUntilTheStoreTakesIt) {
+  const std::string folder = ::testing::TempDir() + "/late-" + std::to_string(::getpid());
+  GuardedJob job;
+  job.Calls(3000, 0.5);
+  std::optional<uint64_t> own_calls = 3000;
+  SwitchLeadership leadership(
+      std::make_unique<PolicyWatch>("/no/such/policy", Sha256Digest{1}),
+      [&](const ControlToken&) { return own_calls; }, {}, folder + "/site.dcsite");
+  constexpr int kFirstFd = 1'000'000;  // no message is sent
+  for (int rank = 0; rank < kRanks; ++rank)
+    ASSERT_TRUE(leadership.Join(kFirstFd + rank, {{1}, {1}, rank, kRanks}, {}));
+  leadership.Guard(job.guard().shared_from_this());
+  leadership.Tick(1);
+  for (int rank = 0; rank < kRanks; ++rank) leadership.ConnectionLost(kFirstFd + rank);
+  own_calls.reset();
+  leadership.Tick(MonotonicNanoseconds());
+  leadership.SaveResults();
+  ASSERT_FALSE(std::filesystem::exists(folder));
+  std::filesystem::create_directory(folder);
+  leadership.SaveResults();
+  EXPECT_EQ(ReadSiteStore(folder + "/site.dcsite")->entries().size(), 1u);
+  std::filesystem::remove_all(folder);
+}
+
 // Returns what three jobs leave, each in a place of its own, in which every trial takes a fifth of NCCL's
 // time.
 std::shared_ptr<const SiteStore> FoundElsewhere() {

@@ -240,13 +240,13 @@ PYTHON
     head -c "${cut#*:}" "${cut%:*}" >"cut.${cut%:*}"
     run "$DYNAMICCL_BIN" why "cut.${cut%:*}"
     [ "$status" -eq 0 ]
-    [[ "$(tr -s ' \n' ' ' <<<"$output")" == *"A part of a file: cut.${cut%:*}: "*" byte "* ]]
+    [[ "$(tr -s ' \n' ' ' <<<"$output")" == *"Part of a file is lost: cut.${cut%:*}: "*" byte "* ]]
     run --separate-stderr "$DYNAMICCL_BIN" hang "cut.${cut%:*}" --json
     [[ "$stderr" == *"left out: cut.${cut%:*}: "*" byte "* ]]
     [[ "$output" == *'"left_out": ['*"cut.${cut%:*}: "* ]]
   done
   run "$DYNAMICCL_BIN" why whole.ctrace
-  [[ "$output" != *"A part of a file"* ]]
+  [[ "$output" != *"Part of a file"* ]]
 }
 
 # peak OPTION...: the most memory in KiB that the command took

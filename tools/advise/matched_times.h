@@ -34,8 +34,8 @@ struct MatchedTimes {
   int64_t TimeNs() const;
 };
 
-// Finds the collectives of a trace's ranks that are the same. Send, Recv and the like are left out. Of calls
-// that one rank of several has twice, the first one counts.
+// Finds the collectives of a trace's ranks that are the same. Send, Recv and the like are left out. If
+// one rank of several recorded a call twice, the first record counts.
 class MatchedPasses {
  public:
   // Counts the calls. `records` and `sections` (ScanSections with all sections described) must outlive the

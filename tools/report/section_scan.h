@@ -56,7 +56,7 @@ struct SectionScan {
 
 // Scans all sections of a trace. All facts are filled in of the first section, which a report counts. Of the
 // sections up to `described`, `communicators` and `decisions` are too; further sections have their
-// description only. With `described` 0 the first one too has no more.
+// description only. With `described` 0 every section has its description only.
 Result<std::vector<SectionScan>> ScanSections(const RecordSource& source, size_t described);
 
 // Says if a pass joins calls with the tuner's answers, which takes half of its time.

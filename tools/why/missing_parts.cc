@@ -46,7 +46,8 @@ std::string UntimedBetweenTwo(const CallTally& tally) {
 
 // Says which records are lost, and of which files.
 void AddLost(const WhyInput& input, uint64_t lost, std::vector<std::string>& lines) {
-  for (const std::string& damage : input.trace->damage) lines.push_back("A part of a file: " + damage + ".");
+  for (const std::string& damage : input.trace->damage)
+    lines.push_back("Part of a file is lost: " + damage + ".");
   if (!input.trace->damage.empty() || lost == 0) return;
   lines.push_back(fmt::format(
       "{} {}", lost,

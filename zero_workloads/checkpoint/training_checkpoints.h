@@ -93,9 +93,8 @@ class TrainingCheckpoints {
   PartContent Content(int64_t steps_done);
   StateValues ValuesAt(int64_t steps_done) const;
 
-  // Waits until `wait`, which gets the longest time to wait and returns true if its wait is over, has
-  // returned true on all ranks. The ranks meet again and again, since a library may take a long wait in one
-  // call for a sign that a rank hangs.
+  // Calls `wait` again and again until it has returned true on every rank. `wait` gets the longest time to
+  // wait. The ranks meet between its calls, because hostccl takes a long wait in one collective for a hang.
   void AwaitAll(const std::function<bool(std::chrono::milliseconds)>& wait) const;
   // Returns the sum over all ranks. Collective call.
   int64_t Sum(int64_t number) const;

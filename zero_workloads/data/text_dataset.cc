@@ -24,7 +24,7 @@ Result<std::vector<uint8_t>> ReadBytes(const fs::path& path) {
   }
   if (fs::is_directory(path, failure)) {
     return WithHint(MakeError(ErrorKind::kNotFound, "{}: is a folder, where a file is wanted", path.string()),
-                    "--data takes folders, whose *.txt files must be files; --held-out takes one file");
+                    "--data takes files, or folders of *.txt files; --held-out takes one file");
   }
   std::ifstream file(path, std::ios::binary);
   std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

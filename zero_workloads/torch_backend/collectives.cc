@@ -56,6 +56,7 @@ void CheckReduction(const char* operation, const at::Tensor& tensor, const c10d:
 }  // namespace
 
 HostBackend::WorkHandle HostBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) {
+  const BlockGuard guard(*this);
   const at::Tensor& tensor = OnlyTensor("broadcast", tensors);
   CheckDense("broadcast", tensor);
   CheckRank("broadcast", "source rank", opts.rootRank);
@@ -68,6 +69,7 @@ HostBackend::WorkHandle HostBackend::broadcast(Tensors& tensors, const c10d::Bro
 }
 
 HostBackend::WorkHandle HostBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& opts) {
+  const BlockGuard guard(*this);
   const at::Tensor& tensor = OnlyTensor("all_reduce", tensors);
   CheckDense("all_reduce", tensor);
   CheckReduction("all_reduce", tensor, opts.reduceOp, *communicator_);
@@ -79,6 +81,7 @@ HostBackend::WorkHandle HostBackend::allreduce(Tensors& tensors, const c10d::All
 
 HostBackend::WorkHandle HostBackend::allreduce_coalesced(Tensors& tensors,
                                                          const c10d::AllreduceCoalescedOptions& opts) {
+  const BlockGuard guard(*this);
   TORCH_CHECK_VALUE(!tensors.empty(), "all_reduce_coalesced: the list of tensors is empty");
   for (const at::Tensor& tensor : tensors) {
     CheckDense("all_reduce_coalesced", tensor);
@@ -95,6 +98,7 @@ HostBackend::WorkHandle HostBackend::allreduce_coalesced(Tensors& tensors,
 }
 
 HostBackend::WorkHandle HostBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& opts) {
+  const BlockGuard guard(*this);
   const at::Tensor& tensor = OnlyTensor("reduce", tensors);
   CheckDense("reduce", tensor);
   CheckRank("reduce", "destination rank", opts.rootRank);
@@ -110,6 +114,7 @@ HostBackend::WorkHandle HostBackend::reduce(Tensors& tensors, const c10d::Reduce
 
 HostBackend::WorkHandle HostBackend::_allgather_base(at::Tensor& output, at::Tensor& input,
                                                      const c10d::AllgatherOptions& opts) {
+  const BlockGuard guard(*this);
   CheckWhole("all_gather_single", output, input, getSize());
   return Issue({"all_gather_single", c10d::OpType::_ALLGATHER_BASE, opts.timeout, {{input}, {output}}}, false,
                [&](ncclComm_t communicator, cudaStream_t stream) {
@@ -119,6 +124,7 @@ HostBackend::WorkHandle HostBackend::_allgather_base(at::Tensor& output, at::Ten
 
 HostBackend::WorkHandle HostBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                                      const c10d::AllgatherOptions& opts) {
+  const BlockGuard guard(*this);
   CheckWholes("all_gather_single_coalesced", outputs, inputs, getSize());
   return Issue({"all_gather_single_coalesced", c10d::OpType::COALESCED, opts.timeout, {inputs, outputs}},
                true, [&](ncclComm_t communicator, cudaStream_t stream) {
@@ -131,6 +137,7 @@ HostBackend::WorkHandle HostBackend::allgather_into_tensor_coalesced(Tensors& ou
 
 HostBackend::WorkHandle HostBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                                                           const c10d::ReduceScatterOptions& opts) {
+  const BlockGuard guard(*this);
   CheckWhole("reduce_scatter_single", input, output, getSize());
   CheckReduction("reduce_scatter_single", output, opts.reduceOp, *communicator_);
   return Issue(
@@ -142,6 +149,7 @@ HostBackend::WorkHandle HostBackend::_reduce_scatter_base(at::Tensor& output, at
 
 HostBackend::WorkHandle HostBackend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                                      const c10d::ReduceScatterOptions& opts) {
+  const BlockGuard guard(*this);
   constexpr const char* kOperation = "reduce_scatter_single_coalesced";
   CheckWholes(kOperation, inputs, outputs, getSize());
   for (const at::Tensor& output : outputs) CheckReduction(kOperation, output, opts.reduceOp, *communicator_);
@@ -158,6 +166,7 @@ HostBackend::WorkHandle HostBackend::reduce_scatter_tensor_coalesced(Tensors& ou
 
 // The barrier is an AllReduce of one float, as in PyTorch's NCCL backend.
 HostBackend::WorkHandle HostBackend::barrier(const c10d::BarrierOptions& opts) {
+  const BlockGuard guard(*this);
   const at::Tensor token = at::zeros({1}, at::kFloat);
   return Issue({"barrier", c10d::OpType::BARRIER, opts.timeout, {{token}, {}}}, false,
                [&](ncclComm_t communicator, cudaStream_t stream) {

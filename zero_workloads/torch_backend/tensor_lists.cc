@@ -117,6 +117,7 @@ Tensors PartsOf(const char* operation, const at::Tensor& tensor, std::vector<int
 
 HostBackend::WorkHandle HostBackend::allgather(TensorLists& outputs, Tensors& inputs,
                                                const c10d::AllgatherOptions& opts) {
+  const BlockGuard guard(*this);
   const at::Tensor& input = OnlyTensor("all_gather", inputs);
   const Tensors& list = ForEachRank("all_gather", outputs, getSize(), input);
   CheckContiguous("all_gather", input);
@@ -143,6 +144,7 @@ HostBackend::WorkHandle HostBackend::allgather(TensorLists& outputs, Tensors& in
 // they have one type, and every rank's tensors have the same sizes.
 HostBackend::WorkHandle HostBackend::allgather_coalesced(TensorLists& outputs, Tensors& inputs,
                                                          const c10d::AllgatherOptions& opts) {
+  const BlockGuard guard(*this);
   constexpr const char* kOperation = "all_gather_coalesced";
   TORCH_CHECK_VALUE(!inputs.empty(), kOperation, ": the list of inputs is empty");
   const Tensors received = ForEachInput(kOperation, outputs, inputs, getSize());
@@ -162,6 +164,7 @@ HostBackend::WorkHandle HostBackend::allgather_coalesced(TensorLists& outputs, T
 
 HostBackend::WorkHandle HostBackend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
                                                     const c10d::ReduceScatterOptions& opts) {
+  const BlockGuard guard(*this);
   const at::Tensor& output = OnlyTensor("reduce_scatter", outputs);
   const Tensors& list = ForEachRank("reduce_scatter", inputs, getSize(), output);
   CheckContiguous("reduce_scatter", output);
@@ -191,6 +194,7 @@ HostBackend::WorkHandle HostBackend::reduce_scatter(Tensors& outputs, TensorList
 
 HostBackend::WorkHandle HostBackend::gather(TensorLists& outputs, Tensors& inputs,
                                             const c10d::GatherOptions& opts) {
+  const BlockGuard guard(*this);
   const at::Tensor& input = OnlyTensor("gather", inputs);
   CheckContiguous("gather", input);
   CheckRank("gather", "destination rank", opts.rootRank);
@@ -210,6 +214,7 @@ HostBackend::WorkHandle HostBackend::gather(TensorLists& outputs, Tensors& input
 
 HostBackend::WorkHandle HostBackend::scatter(Tensors& outputs, TensorLists& inputs,
                                              const c10d::ScatterOptions& opts) {
+  const BlockGuard guard(*this);
   const at::Tensor& output = OnlyTensor("scatter", outputs);
   CheckContiguous("scatter", output);
   CheckRank("scatter", "source rank", opts.rootRank);
@@ -234,6 +239,7 @@ HostBackend::WorkHandle HostBackend::alltoall_base(at::Tensor& output, at::Tenso
                                                    std::vector<int64_t>& output_splits,
                                                    std::vector<int64_t>& input_splits,
                                                    const c10d::AllToAllOptions& opts) {
+  const BlockGuard guard(*this);
   Tensors outputs = PartsOf("all_to_all_single", output, output_splits, getSize());
   Tensors inputs = PartsOf("all_to_all_single", input, input_splits, getSize());
   return Exchange({"all_to_all", c10d::OpType::ALLTOALL_BASE, opts.timeout, {{input}, {output}}}, outputs,
@@ -242,6 +248,7 @@ HostBackend::WorkHandle HostBackend::alltoall_base(at::Tensor& output, at::Tenso
 
 HostBackend::WorkHandle HostBackend::alltoall(Tensors& outputs, Tensors& inputs,
                                               const c10d::AllToAllOptions& opts) {
+  const BlockGuard guard(*this);
   TORCH_CHECK_VALUE(inputs.size() == static_cast<size_t>(getSize()), "all_to_all: ", inputs.size(),
                     " inputs for ", getSize(), " ranks");
   return Exchange({"all_to_all", c10d::OpType::ALLTOALL, opts.timeout, {inputs, outputs}}, outputs, inputs);

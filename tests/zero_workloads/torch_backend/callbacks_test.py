@@ -169,6 +169,11 @@ def a_block_that_fails_is_dropped():
             raise KeyError("of the program")
     exchange(mine, received.zero_())
     assert received.eq(1 - rank).all() and mine.eq(rank).all()
+    with check.assertRaisesRegex(ValueError, "broadcast: "):
+        with _coalescing_manager(device=torch.device("cpu")):
+            dist.broadcast(mine.to_sparse(), 1)
+    dist.broadcast(mine, 1)
+    assert mine.eq(1).all(), "the call joined the block whose arguments were wrong"
 
 
 class Callbacks(unittest.TestCase):

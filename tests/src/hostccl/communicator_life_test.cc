@@ -334,9 +334,10 @@ TEST(CommunicatorLife, AnAbortMayComeWhileARepeatedCallRuns) {
       if (rank.rank == 0) aborts = std::thread(abort);
       float value = 1;
       while (ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comm, rank.stream) == ncclSuccess) ++calls;
-      EXPECT_GE(calls, 20);
       hostcclStreamSynchronize(rank.stream);
+      // This one may have issued fewer calls than the rank that aborts.
       if (rank.rank == 1) return;
+      EXPECT_GE(calls, 20);
       aborts.join();
       rank.comm = nullptr;
     });

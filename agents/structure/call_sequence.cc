@@ -24,7 +24,7 @@ bool IsLabelled(const CallSequence& sequence) {
 }
 
 // True for the calls that a job shows its structure agent (CountGroup in plugin/interpose/call_stream.cc).
-// Not all ranks issue a send or a receive, so no agent sees them.
+// Agents see no sends and receives, because only some of the ranks issue them.
 bool IsSeenByAgent(const CollectiveCall& call) {
   return static_cast<int>(call.collective) < kTunableCollectives;
 }

@@ -16,7 +16,7 @@
 
 namespace dynamiccl {
 
-// What the files have brought since it was last taken.
+// The changes of the files since the last Take.
 struct ChangedFiles {
   std::shared_ptr<const Policy> policy;  // null: it is the same
   AgreedValues values;                   // those that have another number

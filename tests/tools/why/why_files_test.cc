@@ -55,7 +55,7 @@ TEST(WhyFiles, AFileThatIsReadInPassesSaysTheSame) {
   }
 }
 
-// Of a job that was killed, all is read to name the rank.
+// The rank can be named only if the whole file of a killed job is read.
 TEST(WhyFiles, AFileThatIsReadInPassesNamesTheRankThatStopped) {
   std::vector<TimedCallOfRank> calls(20);
   Trace trace{{SectionOf(0, 2, calls), SectionOf(1, 2, {calls.begin(), calls.end() - 4})}};

@@ -108,7 +108,12 @@ CtaBounds AgreeOnCtas(const LoadedChoices& choices, MeetingPlaces& meetings, Com
   // The bounds are attested with the other values: ranks that would add different bounds do not agree.
   communicator.config.set_ctas = TextOf(wanted);
   const Verdict verdict = MeetBeforeInit(choices, meetings, communicator);
-  if (verdict.agreed) return wanted;
+  if (verdict.agreed) {
+    if (!wanted.empty() && FirstTime("bounds: " + communicator.config.set_ctas))
+      Log(LogLevel::kInfo, "rank {} initialises a communicator with {}, as rules say",
+          communicator.identity.member, communicator.config.set_ctas);
+    return wanted;
+  }
   communicator.config.set_ctas.clear();
   if (verdict.timed_out) meetings.GiveUpBirths();
   WarnOnce(communicator, verdict.reason);

@@ -59,7 +59,11 @@ class CommunicatorCtas : public JobTest {
 TEST_F(CommunicatorCtas, RaiseTheChannelsOfEveryCall) {
   const JobResult without = RunWell(Options(""));
   EXPECT_THAT(ChannelsOfSmallest(without), Each("channel{Lo..Hi}={0..0}"));
-  const JobResult with = RunWell(Options(kThree));
+  JobOptions options = Options(kThree);
+  options.environment["DYNAMICCL_LOG"] = "info";
+  const JobResult with = RunWell(options);
+  for (const std::string& output : with.output)
+    EXPECT_THAT(LinesWith(output, "initialises a communicator with minCTAs=3 maxCTAs="), SizeIs(1)) << output;
   EXPECT_THAT(ChannelsOfSmallest(with), SizeIs(ChannelsOfSmallest(without).size()));
   EXPECT_THAT(ChannelsOfSmallest(with), Each("channel{Lo..Hi}={0..2}"));
   // They are not the program's own, so that the tuner names channels as before.

@@ -32,6 +32,15 @@ settings() {
   [ "$status" -eq 0 ]
 }
 
+@test "bounds on the channels are tried in starts of their own, and the job's output proves them" {
+  make_job
+  run --separate-stderr "$DYNAMICCL_BIN" tune -n 2 --budget 60s --try min_ctas=4 -- "${job[@]}"
+  [ "$status" -eq 0 ]
+  [ "$(python3 -c 'import json; t = json.load(open("tune/tune.json")); print([(s["setting"], len(s["turns"]) > 1, "not in effect" in s["given_up"]) for s in t["tried"]])')" = "[('default', True, False), ('min_ctas=4', True, False)]" ]
+  NCCL_MAX_CTAS=8 run --separate-stderr "$DYNAMICCL_BIN" tune -n 2 --budget 60s --try min_ctas=4 -o pinned -- "${job[@]}"
+  [[ "$output" == *"min_ctas=4: not in effect: no communicator was initialised with it"* ]]
+}
+
 @test "NCCL's configs take turns within one start, as many as its steps tell apart" {
   make_job 200
   run --separate-stderr "$DYNAMICCL_BIN" tune -n 2 --budget 1s -- "${job[@]}"

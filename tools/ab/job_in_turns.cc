@@ -28,7 +28,8 @@ Result<std::string> FileOf(const std::string& setting, size_t number, const std:
   DYNAMICCL_TRY(const OverrideRules rules, OverrideRules::ReadFile(path));
   if (rules.any_about_communicators())
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} has rules for communicators", path),
-                    "they hold from a communicator's init, so they cannot take turns: compare two runs");
+                    "they hold from a communicator's init, so they cannot take turns: use `dynamiccl tune "
+                    "--try`, which compares runs");
   return path;
 }
 

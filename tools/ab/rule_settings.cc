@@ -3,13 +3,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <sstream>
 
 #include "src/collective/collective.h"
 #include "src/collective/legal_configs.h"
+#include "src/decision/override_rules.h"
 
 namespace dynamiccl {
 namespace {
+
+const std::array<std::string, 2> kBounds = {"min_ctas=", "max_ctas="};
 
 std::string RuleFor(Collective collective, const std::string& config) {
   return fmt::format("[[rule]]\ncollective = \"{}\"\nmin_bytes = {}\nconfig = \"{}\"\n", Name(collective),
@@ -40,25 +45,63 @@ Result<std::string> OneCollective(const std::string& part, const std::string& se
   return RuleFor(*collective, text);
 }
 
-}  // namespace
-
-Result<std::string> RulesOfSetting(const std::string& setting) {
-  std::string rules = "version = 1\n";
-  if (setting.find('=') != std::string::npos) {
-    std::istringstream parts(setting);
-    for (std::string part; std::getline(parts, part, ',');) {
-      DYNAMICCL_TRY(const std::string rule, OneCollective(part, setting));
-      rules += rule;
-    }
-    return rules;
-  }
-  DYNAMICCL_TRY(const CollectiveConfig config, ConfigOf(setting, setting));
+// Returns the rules for a part that is a config alone.
+Result<std::string> AllCollectives(const std::string& part, const std::string& setting) {
+  DYNAMICCL_TRY(const CollectiveConfig config, ConfigOf(part, setting));
+  std::string rules;
   for (int i = 0; i < kTunableCollectives; ++i) {
     const auto collective = static_cast<Collective>(i);
     const bool has_it = config.leaves_nccl_alone() ||
                         NcclConfigs(collective).test(ConfigIndex(config.algorithm, config.protocol));
-    if (has_it) rules += RuleFor(collective, setting);
+    if (has_it) rules += RuleFor(collective, part);
   }
+  return rules;
+}
+
+// The rules of a setting's parts, in the order in which a file has them.
+struct RuleParts {
+  std::string configs;
+  std::string bounds;
+  bool of_all = false;  // a config without a collective was read
+};
+
+Status AddPart(const std::string& part, const std::string& setting, RuleParts& parts) {
+  if (BoundsChannels(part)) {
+    parts.bounds += fmt::format("{} = {}\n", part.substr(0, part.find('=')), part.substr(part.find('=') + 1));
+    return {};
+  }
+  const bool of_all = part.find('=') == std::string::npos;
+  if (parts.of_all || (of_all && !parts.configs.empty()))
+    return MakeError(ErrorKind::kInvalidArgument, "'{}' has more than one config for a collective", setting);
+  DYNAMICCL_TRY(const std::string rules,
+                of_all ? AllCollectives(part, setting) : OneCollective(part, setting));
+  parts.configs += rules;
+  parts.of_all = of_all;
+  return {};
+}
+
+}  // namespace
+
+bool BoundsChannels(const std::string& setting) {
+  return std::ranges::any_of(kBounds, [&](const std::string& bound) {
+    return setting.starts_with(bound) || setting.find("," + bound) != std::string::npos;
+  });
+}
+
+bool ChoosesConfigs(const std::string& setting) {
+  const auto rules = RulesOfSetting(setting);
+  return rules && rules->find("[[rule]]") != std::string::npos;
+}
+
+Result<std::string> RulesOfSetting(const std::string& setting) {
+  RuleParts parts;
+  std::istringstream texts(setting);
+  for (std::string part; std::getline(texts, part, ',');) DYNAMICCL_CHECK_OK(AddPart(part, setting, parts));
+  if (!parts.bounds.empty()) parts.bounds.insert(0, "[[communicator]]\n");
+  std::string rules = "version = 1\n" + parts.bounds + parts.configs;
+  DYNAMICCL_TRY(const OverrideRules checked, OverrideRules::Parse(rules, setting + ".toml"));
+  if (!checked.any_about_communicators() && checked.rules().empty())
+    return MakeError(ErrorKind::kInvalidArgument, "'{}' is no configuration", setting);
   return rules;
 }
 

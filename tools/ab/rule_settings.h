@@ -15,7 +15,13 @@ inline constexpr int kLeastBytesOfSetting = 1024;
 // The rules in TOML (docs/formats/override_rules.md) that `setting` stands for, of these forms:
 //     ring/simple/1                                    that config for all collectives that have it
 //     allgather=ring/simple/1,reducescatter=ring/ll    a config for each of these collectives
-// An error says what is wrong with it.
+//     min_ctas=32,max_ctas=64                          bounds on the channels of every communicator
+// Bounds may follow one of the first two forms. An error says what is wrong with the setting.
 Result<std::string> RulesOfSetting(const std::string& setting);
+
+// Returns true if a setting, or a part of one, bounds channels: "min_ctas=32".
+bool BoundsChannels(const std::string& setting);
+// Returns true if a setting has a config for some call: "ring/simple/1,min_ctas=32".
+bool ChoosesConfigs(const std::string& setting);
 
 }  // namespace dynamiccl

@@ -34,6 +34,10 @@ constexpr const char* kAllReduceConfigs[] = {"ring/simple/1", "tree/simple/1", "
 constexpr const char* kShardConfigs[] = {"ring/simple/1", "pat/simple/1", "ring/simple",
                                          "ring/ll128",    "pat/simple",   "ring/ll"};
 
+// The least number of channels to try. A tuner can only lower NCCL's own number, which is 2 to 32 on most
+// machines with NVLink. Only a communicator's minCTAs raises it.
+constexpr const char* kMoreChannels = "min_ctas=32";
+
 void AddBuckets(const DdpReport& report, CandidateList& list) {
   for (const int cap : kBucketCaps)
     if (cap != report.bucket_cap_mb) list.framework.push_back({.values = {{"ddp.bucket_cap_mb", cap}}});
@@ -173,6 +177,10 @@ CandidateList CandidatesFor(const WatchedRun& base) {
     if (!list.framework.empty()) break;
   }
   AddConfigs(*base.step, list);
+  if (!base.on_host)
+    list.framework.push_back(
+        {.config = kMoreChannels,
+         .remark = "its kernels take more of the GPU's processors from the computation"});
   return list;
 }
 
@@ -189,22 +197,20 @@ Result<Candidate> CandidateNamed(const std::string& text) {
   Candidate candidate;
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, ',');) {
-    if (part.find('=') != std::string::npos) {
+    if (part.find('=') != std::string::npos && !BoundsChannels(part))
       DYNAMICCL_CHECK_OK(AddValue(part, candidate.values));
-      continue;
-    }
-    if (!candidate.config.empty())
-      return MakeError(ErrorKind::kInvalidArgument, "'{}' names two configs", text);
-    DYNAMICCL_CHECK_OK(RulesOfSetting(part));
-    candidate.config = part;
+    else
+      candidate.config += (candidate.config.empty() ? "" : ",") + part;
   }
+  if (!candidate.config.empty()) DYNAMICCL_CHECK_OK(RulesOfSetting(candidate.config));
   if (candidate.config.empty() && candidate.values.empty())
     return MakeError(ErrorKind::kInvalidArgument, "'{}' names nothing to try", text);
   return candidate;
 }
 
 Candidate Combined(const Candidate& framework, const Candidate& config) {
-  return {.values = framework.values, .config = config.config, .remark = framework.remark};
+  const std::string bound = framework.config.empty() ? "" : "," + framework.config;
+  return {.values = framework.values, .config = config.config + bound, .remark = framework.remark};
 }
 
 }  // namespace dynamiccl

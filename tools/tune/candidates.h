@@ -22,7 +22,7 @@ Framework FrameworkOf(const std::vector<HookReport>& reports);
 // One way to run the job. A candidate without values and config is the job as it is.
 struct Candidate {
   FrameworkValues values;
-  // A setting of `dynamiccl ab` (tools/ab/rule_settings.h); empty: NCCL's choice.
+  // A setting of `dynamiccl ab`, or bounds on the channels (tools/ab/rule_settings.h). Empty: NCCL's choice.
   std::string config;
   // Holds what the candidate costs apart from time, for example memory. Empty if it costs nothing.
   std::string remark;
@@ -38,8 +38,9 @@ struct Candidate {
 };
 
 struct CandidateList {
-  // `framework` has settings of the framework, which run with NCCL's choice. `configs` has configs of NCCL,
-  // which run with the unchanged framework. In both lists the candidates that most likely win come first.
+  // `framework` has settings of the framework, which run with NCCL's choice, and a bound on the channels,
+  // which cannot take turns with others within a start. `configs` has configs of NCCL, which run with the
+  // unchanged framework. In both lists the candidates that most likely win come first.
   std::vector<Candidate> framework;
   std::vector<Candidate> configs;
   // Candidates with Candidate::not_tried.

@@ -119,7 +119,7 @@ Result<AdvisedJob> JobOf(const HookReport& report, const RecordedStep& step) {
 
 // The trainer's scalars stay in the step, because the time of its optimizer follows from them.
 Result<KnownJob> KnownJobOf(const WatchedRun& base) {
-  if (base.trainer) return KnownJob{*base.trainer, *base.step, base.trainer_on_host};
+  if (base.trainer) return KnownJob{*base.trainer, *base.step, base.on_host};
   const HookReport* const report = ReportOf(base.reports);
   if (report == nullptr)
     return MakeError(ErrorKind::kUnsupported, "no DDP, no FSDP2 and no DeepSpeed was seen");

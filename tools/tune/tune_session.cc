@@ -17,6 +17,7 @@
 #include "tools/advise/trainer_options.h"
 #include "tools/launch/shell_quote.h"
 #include "tools/launch/temporary_folder.h"
+#include "tools/tune/channel_bounds.h"
 #include "tools/tune/config_turns.h"
 #include "tools/tune/job_description.h"
 #include "tools/tune/megatron_settings.h"
@@ -79,17 +80,21 @@ auto Interrupted(const LaunchOutcome& outcome) {
                   "the same command goes on where this one ended; the job's own settings were not touched");
 }
 
-// Writes into `start` what a run proves about a candidate. Receipts prove its settings; calls that rules
-// decided prove its config.
-void Prove(const Candidate& candidate, const CommandWords& program, const WatchedRun& run, JobStart& start) {
+// Writes into `start` what a run proves about a candidate. Receipts prove its settings, calls that rules
+// decided its config, and the run's output its bounds on the channels.
+void Prove(const Candidate& candidate, const CommandWords& program, const WatchedRun& run,
+           const std::string& output, JobStart& start) {
   const CommandWords command = WithValues(program, candidate.values);
   for (const SettingReceipt& receipt : ReceiptsOfCommand(candidate.values, command, run)) {
     start.seen += (start.seen.empty() ? "" : "; ") + receipt.how;
     if (receipt.standing == SettingStanding::kNotInEffect)
       start.failure = fmt::format("{} is not in effect: {}", receipt.setting, receipt.how);
   }
-  if (!candidate.config.empty() && run.decided_by_rules == 0 && start.failure.empty())
+  if (!start.failure.empty()) return;
+  if (ChoosesConfigs(candidate.config) && run.decided_by_rules == 0)
     start.failure = "not in effect: NCCL offers " + candidate.config + " for none of the calls";
+  else if (BoundsChannels(candidate.config))
+    if (const std::string why = WhyBoundsStay(output); !why.empty()) start.failure = "not in effect: " + why;
 }
 
 // Writes into `start` the names of the settings that were faster in their turns, or why the turns show
@@ -174,6 +179,7 @@ Result<LaunchOutcome> TuneSession::Launch(const Candidate& candidate, const std:
   }
   if (launch.runtime.rules.empty() && launch.runtime.policy.empty()) launch.runtime.mode = "observe";
   DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, WithValues(line_.program(), candidate.values)));
+  if (BoundsChannels(candidate.config)) plan.environment["DYNAMICCL_LOG"] = "info";
   plan.output_path = File("job.log");
   plan.time_limit = StartLimit();
   return dynamiccl::Launch(plan);
@@ -182,6 +188,7 @@ Result<LaunchOutcome> TuneSession::Launch(const Candidate& candidate, const std:
 Result<JobStart> TuneSession::Start(const Candidate& candidate, const std::string& times, WatchedRun& run) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("tune"));
   const int64_t begun_ns = RealtimeNanoseconds();
+  const size_t earlier = ReadTextFile(File("job.log")).value_or("").size();
   DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(candidate, times, folder.File("")));
   JobStart start{.candidate = candidate.Name(),
                  .seconds = static_cast<double>(outcome.wall_ns) * kSecondsOfNs};
@@ -198,7 +205,9 @@ Result<JobStart> TuneSession::Start(const Candidate& candidate, const std::strin
   if (start.failure.empty()) {
     start.step_ms = static_cast<double>(run.step->step_ns) * 1e-6;
     start.buckets = BucketsOf(*run.step);
-    Prove(candidate, line_.program(), run, start);
+    std::string output = ReadTextFile(File("job.log")).value_or("");
+    output.erase(0, earlier);  // of earlier starts
+    Prove(candidate, line_.program(), run, output, start);
   }
   return start;
 }
@@ -267,6 +276,8 @@ Status TuneSession::Observe() {
   starts_s_ = start.seconds;
   ++result_.starts;
   result_.framework = FrameworkOf(base_.reports);
+  LaunchOptions launch = given_.launch;
+  base_.on_host = PlanLaunch(launch, line_.program()) && launch.runtime.hostccl;
   result_.watched_ms = start.step_ms;
   result_.ranks = base_.step->ranks;
   result_.calls = CallsOfStep(*base_.step);
@@ -299,8 +310,6 @@ void TuneSession::RecogniseByCommand() {
   }
   result_.framework = Framework::kTrainer;
   base_.trainer = std::move(*job);
-  LaunchOptions launch = given_.launch;
-  base_.trainer_on_host = PlanLaunch(launch, line_.program()) && launch.runtime.hostccl;
 }
 
 Result<CandidateList> TuneSession::ListOf() {

@@ -37,8 +37,8 @@ struct WatchedRun {
   RunCalls when;
   // The job, if the project's own trainer ran. TuneSession knows it from the command.
   std::optional<AdvisedJob> trainer;
-  // True if that job's tensors are in host memory.
-  bool trainer_on_host = false;
+  // True if the job runs over hostccl, so its tensors are in host memory. TuneSession knows it too.
+  bool on_host = false;
 };
 
 // Makes a launch report and record into `folder`, which only this run uses. If the user asked for a trace

@@ -257,9 +257,28 @@ TEST(RulesOfSetting, CollectivesCanHaveTheirOwn) {
   EXPECT_TRUE(rules[2].config.leaves_nccl_alone());
 }
 
+TEST(RulesOfSetting, ChannelsOfCommunicatorsCanBeBounded) {
+  const auto both =
+      OverrideRules::Parse(RulesOfSetting("ring/simple,min_ctas=16,max_ctas=32").value(), "s.toml");
+  ASSERT_TRUE(both) << both.error().message;
+  EXPECT_EQ(both->rules().size(), 5u);
+  const CommunicatorRule* const rule = both->MatchCommunicator(8, 1);
+  ASSERT_NE(rule, nullptr);
+  EXPECT_EQ(rule->ctas.least, 16);
+  EXPECT_EQ(rule->ctas.most, 32);
+  EXPECT_TRUE(RulesFor("min_ctas=16").empty());
+  EXPECT_TRUE(BoundsChannels("ring/simple,max_ctas=4"));
+  EXPECT_FALSE(BoundsChannels("ring/simple/4"));
+  EXPECT_TRUE(ChoosesConfigs("ring/simple,max_ctas=4"));
+  EXPECT_FALSE(ChoosesConfigs("max_ctas=4"));
+}
+
 TEST(RulesOfSetting, WhatMakesNoSenseIsAnError) {
-  for (const char* setting : {"", "ring", "ring/simple/1/2", "allgather=tree/ll", "gather=ring/ll",
-                              "allgather=", ",allgather=ring/ll", "sendrecv=ring/ll", "allgather=ring/ll;x"})
+  for (const char* setting :
+       {"min_ctas=", "min_ctas=0", "min_ctas=65", "min_ctas=8,max_ctas=4", "min_ctas=2,min_ctas=2",
+        "allgather=min_ctas=3", "ring/ll,tree/ll", "ring/ll,allgather=ring/simple",
+        "allgather=ring/simple,ring/ll", "ctas=3", "", "ring", "ring/simple/1/2", "allgather=tree/ll",
+        "gather=ring/ll", "allgather=", ",allgather=ring/ll", "sendrecv=ring/ll", "allgather=ring/ll;x"})
     EXPECT_FALSE(RulesOfSetting(setting)) << setting;
 }
 

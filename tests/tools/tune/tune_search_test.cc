@@ -9,6 +9,7 @@
 #include <random>
 
 #include "tests/support/test_seed.h"
+#include "tools/tune/channel_bounds.h"
 
 namespace dynamiccl {
 namespace {
@@ -54,7 +55,8 @@ using StepTime = std::function<double(const Candidate&)>;
 
 CandidateList DdpList() {
   WatchedRun base{.reports = {{.rank = 0, .ddp = DdpReport{.constructed = 1, .bucket_cap_mb = 25}}},
-                  .step = RecordedStep{.ranks = 2}};
+                  .step = RecordedStep{.ranks = 2},
+                  .on_host = true};
   base.step->operations.push_back({.collective = Collective::kAllReduce, .elements = 1000});
   return CandidatesFor(base);
 }
@@ -159,7 +161,8 @@ TEST(TuneCandidates, AreFewerWhereTimeIsShort) {
 WatchedRun ShardedRun(uint64_t free_bytes) {
   WatchedRun base{
       .reports = {{.fsdp2 = Fsdp2Report{.wrapped = 2, .parameter_bytes = 1 << 20, .free_bytes = free_bytes}}},
-      .step = RecordedStep{.ranks = 2}};
+      .step = RecordedStep{.ranks = 2},
+      .on_host = true};
   for (const auto collective : {Collective::kAllGather, Collective::kAllGather, Collective::kReduceScatter})
     base.step->operations.push_back({.collective = collective, .elements = 1000});
   return base;
@@ -186,7 +189,8 @@ TEST(TuneCandidates, OfDdpAreTheArgumentsThatTheScriptDoesNotHave) {
                                                 .takes_first_bucket = true,
                                                 .gradient_as_bucket_view = true,
                                                 .static_graph = false}}},
-                  .step = RecordedStep{.ranks = 2}};
+                  .step = RecordedStep{.ranks = 2},
+                  .on_host = true};
   base.step->operations.push_back({.collective = Collective::kAllReduce, .elements = 1000});
   EXPECT_EQ(NamesOf(CandidatesFor(base)),
             (std::vector<std::string>{"bucket_cap_mb=1000", "bucket_cap_mb=100", "bucket_cap_mb=5",
@@ -219,11 +223,38 @@ TEST(TuneCandidates, OfFsdp2AreUnitsAndGroupsOfRanksThatTheJobAllows) {
             (std::vector<std::string>{"reshard_after_forward=false", "forward_prefetch=2"}));
 }
 
+TEST(TuneCandidates, OnAGpuMoreChannelsAreTried) {
+  WatchedRun base;
+  base.step = RecordedStep{};
+  const auto bounds = [&] {
+    const auto list = CandidatesFor(base).framework;
+    return std::ranges::count(list, "min_ctas=32", &Candidate::config);
+  };
+  EXPECT_EQ(bounds(), 1);
+  base.on_host = true;
+  EXPECT_EQ(bounds(), 0);
+  const Candidate both = Combined({.config = "min_ctas=32", .remark = "costs"}, {.config = "ring/simple/1"});
+  EXPECT_EQ(both.config, "ring/simple/1,min_ctas=32");
+  EXPECT_EQ(both.remark, "costs");
+}
+
+TEST(ChannelBounds, AreProvedByTheJobsOutput) {
+  const std::string as_asked = "dynamiccl: rank 0 initialises a communicator as the program asks: no rules\n";
+  const std::string bounded = "dynamiccl: rank 1 initialises a communicator with minCTAs=32, as rules say\n";
+  EXPECT_EQ(WhyBoundsStay(bounded + as_asked), "");
+  EXPECT_EQ(WhyBoundsStay(as_asked + "step 1\n"), "no rules");
+  EXPECT_THAT(WhyBoundsStay("step 1\n"), HasSubstr("no communicator"));
+}
+
 TEST(TuneCandidates, AreNamedOnTheCommandLine) {
   const auto both = CandidateNamed("bucket_cap_mb=100,ring/simple/1");
   ASSERT_TRUE(both);
   EXPECT_EQ(both->Name(), "bucket_cap_mb=100, ring/simple/1");
+  const auto bound = CandidateNamed("min_ctas=32,bucket_cap_mb=100,ring/simple");
+  ASSERT_TRUE(bound);
+  EXPECT_EQ(bound->Name(), "bucket_cap_mb=100, min_ctas=32,ring/simple");
   EXPECT_FALSE(CandidateNamed("ring/simple,tree/ll"));
+  EXPECT_FALSE(CandidateNamed("min_ctas=100"));
   EXPECT_FALSE(CandidateNamed("ring/nothing"));
   EXPECT_FALSE(CandidateNamed(""));
 }

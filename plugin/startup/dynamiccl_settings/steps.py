@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Marks the training steps in the trace, so that a step with only one call is recognised as a step.
 
-A step ends with step() of the optimizer that stepped first. Where forward prefetching is asked for, the calls of the
+A step ends with step() of the optimizer that stepped first, or of the next one if the program has dropped that one. Where forward prefetching is asked for, the calls of the
 forward pass before the second module computes are marked too. A mark is written by dynamicclMarkPhase
 (src/annotate/phase_marker.h), which exists only in a process with libdynamiccl.so.
 """
 import ctypes
+import weakref
 
 _PHASE_FORWARD, _PHASE_OTHER, _STAGE_UNKNOWN = 1, 4, 4
 # The step that is marked, the function that marks (None: no step is marked), and whether optimizers end steps.
@@ -24,12 +25,12 @@ def mark(optimizer_module):
     if register is None:
         return
     _now["mark_phase"] = mark_phase
-    first = {"optimizer": None}
+    first = {"optimizer": lambda: None}
 
     def after_step(optimizer, _args, _kwargs):
-        if first["optimizer"] is None:
-            first["optimizer"] = id(optimizer)
-        if first["optimizer"] == id(optimizer) and _now["by_optimizer"]:
+        if first["optimizer"]() is None:
+            first["optimizer"] = weakref.ref(optimizer)
+        if first["optimizer"]() is optimizer and _now["by_optimizer"]:
             end_step()
 
     register(after_step)

@@ -23,6 +23,7 @@
 #include "tools/tune/setting_receipt.h"
 #include "tools/tune/stood_still.h"
 #include "tools/tune/trainer_settings.h"
+#include "tools/tune/tune_plan.h"
 #include "tools/version.h"
 
 namespace dynamiccl {
@@ -64,6 +65,7 @@ std::string BucketsOf(const RecordedStep& step) {
 // Value of DYNAMICCL_TIMES for the first run of the job, which is only watched. The later runs, which are
 // compared, time no calls, because timing itself takes time.
 constexpr const char* kAllTimes = "all";
+constexpr const char* kNoTimes = "0";
 
 // Name under which the journal keeps the run of the job in which configs take turns.
 constexpr const char* kConfigsInTurns = "configs in turns";
@@ -140,7 +142,8 @@ Result<TuneResult> TuneSession::Run() {
       fmt::format("{}: -n {}{} --home '{}' --topology '{}' --policy '{}' --start-limit {} --try '{}' -- {}",
                   kVersion, launch.n_ranks, library, launch.home, launch.runtime.topology,
                   launch.runtime.policy, given_.start_limit_s, fmt::join(given_.only, " "), result_.command);
-  DYNAMICCL_TRY(TuneJournal journal, TuneJournal::Open(File("tune.journal"), plan));
+  DYNAMICCL_TRY(TuneJournal journal, TuneJournal::Open(File("tune.journal"),
+                                                       TunePlan(plan, line_.program(), launch.runtime)));
   journal_.emplace(std::move(journal));
   if (journal_->found() > 0) spdlog::info("going on after {} starts of an earlier tune", journal_->found());
   DYNAMICCL_CHECK_OK(Observe());
@@ -172,7 +175,8 @@ Result<LaunchOutcome> TuneSession::Launch(const Candidate& candidate, const std:
     DYNAMICCL_TRY(const std::string rules, RulesOfSetting(candidate.config));
     DYNAMICCL_CHECK_OK(WriteTextFile(launch.runtime.rules, rules));
   }
-  if (launch.runtime.rules.empty() && launch.runtime.policy.empty()) launch.runtime.mode = "observe";
+  const bool decides = !launch.runtime.rules.empty() || !launch.runtime.policy.empty();
+  launch.runtime.mode = decides ? "frozen" : "observe";
   DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, WithValues(line_.program(), candidate.values)));
   plan.output_path = File("job.log");
   plan.time_limit = StartLimit();
@@ -195,6 +199,8 @@ Result<JobStart> TuneSession::Start(const Candidate& candidate, const std::strin
   } else if (&run != &base_ && outcome.timed_out) {
     start.failure = WhyStoodStill(run.when, base_.when, run.step->step_ns);
   }
+  if (start.failure.empty() && &run != &base_)
+    start.failure = WhyNotComparable(candidate, *run.step, *base_.step);
   if (start.failure.empty()) {
     start.step_ms = static_cast<double>(run.step->step_ns) * 1e-6;
     start.buckets = BucketsOf(*run.step);
@@ -391,8 +397,10 @@ Status TuneSession::RunTurn(TuneSearch& search, const std::vector<size_t>& turn)
     const Candidate candidate = search.tried()[number].candidate;
     DYNAMICCL_TRY(const JobStart start, FindOrStart(candidate, search.turn()));
     if (number == 0 && !start.failure.empty())
-      return MakeError(ErrorKind::kPeerFailed, "the job as it is failed in turn {}: {}", search.turn(),
-                       start.failure);
+      return WithHint(MakeError(ErrorKind::kPeerFailed, "the job as it is failed in turn {}: {}",
+                                search.turn(), start.failure),
+                      "its output is in " + File("job.log") +
+                          "; the same command goes on with another start of it");
     Weigh(search, number, start);
   }
   return {};
@@ -404,9 +412,10 @@ Result<JobStart> TuneSession::FindOrStart(const Candidate& candidate, int turn) 
     earlier_s_ += earlier->seconds;
   } else {
     WatchedRun run;
-    DYNAMICCL_TRY(earlier, Start(candidate, "", run));
+    DYNAMICCL_TRY(earlier, Start(candidate, kNoTimes, run));
     earlier->turn = turn;
-    DYNAMICCL_CHECK_OK(journal_->Add(*earlier));
+    // A failure of the unchanged job ends the tune. The same command then starts the job again.
+    if (!candidate.IsUnchanged() || earlier->failure.empty()) DYNAMICCL_CHECK_OK(journal_->Add(*earlier));
     spdlog::info("{}: {}", earlier->candidate,
                  earlier->failure.empty() ? fmt::format("{:.2f} ms", earlier->step_ms) : earlier->failure);
   }

@@ -144,7 +144,8 @@ TEST_F(LauncherTest, GrandchildrenDoNotOutliveTheLaunch) {
 // A shell that gets SIGTERM ends and leaves its command running. The commands of further starts would then
 // run beside it.
 TEST_F(LauncherTest, ACommandOfAShellDoesNotOutliveTheTimeLimit) {
-  LaunchPlan plan = Shell(0, "sh -c 'setsid sleep 600 & echo $!; trap \"echo term; exit\" TERM; sleep 600 & wait'; :");
+  LaunchPlan plan =
+      Shell(0, "sh -c 'setsid sleep 600 & echo $!; trap \"echo term; exit\" TERM; sleep 600 & wait'; :");
   plan.time_limit = std::chrono::milliseconds(500);
   const auto outcome = Launch(plan);
   ASSERT_TRUE(outcome.has_value());

@@ -35,8 +35,9 @@ Status CheckOptions(const TuneOptions& given) {
   DYNAMICCL_CHECK_OK(CheckNothingInherited(given.launch.runtime));
   if (const char* const name = Row(Setting::kFrameworkSettings).name;
       !TextSetting(Setting::kFrameworkSettings).empty())
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} is set, and a tune finds settings itself", name),
-                    fmt::format("unset it: env -u {} dynamiccl tune ...", name));
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "{} is set, and a tune finds settings itself", name),
+        fmt::format("unset it: env -u {} dynamiccl tune ...", name));
   if (given.launch.runtime.rules.empty() && given.launch.runtime.mode.empty()) return {};
   return WithHint(MakeError(ErrorKind::kInvalidArgument, "--rules and --mode cannot be given"),
                   "a tune finds rules itself; compare rules of your own by `dynamiccl ab`");

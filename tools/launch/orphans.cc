@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns the parent in the line of /proc/PID/stat, "4711 (name) S 42 ..."; 0: the line has none. The name may
-// contain blanks and parentheses.
+// Returns the parent in the line of /proc/PID/stat, "4711 (name) S 42 ..."; 0: the line has none. The name
+// may contain blanks and parentheses.
 pid_t ParentIn(const std::string& line) {
   const size_t name_end = line.rfind(')');
   if (name_end == std::string::npos) return 0;
@@ -37,7 +37,8 @@ std::vector<pid_t> Children() {
   for (fs::directory_iterator at("/proc", failed), end; !failed && at != end; at.increment(failed)) {
     const std::string name = at->path().filename();
     pid_t pid = 0;
-    if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size()) continue;
+    if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size())
+      continue;
     std::ifstream file(at->path() / "stat");
     std::string line;
     if (std::getline(file, line) && ParentIn(line) == ::getpid()) children.push_back(pid);

@@ -193,7 +193,8 @@ std::string WhyNotComparable(const Candidate& candidate, const RecordedStep& ste
   const auto bytes = static_cast<double>(SummedBytes(step)), of_base = static_cast<double>(SummedBytes(base));
   if (bytes >= (1 - kMostOtherBytes) * of_base && bytes <= (1 + kMostOtherBytes) * of_base) return {};
   return fmt::format(
-      "its step is not known: the calls that repeat sum {} of gradients, those of the unchanged job {}; let the "
+      "its step is not known: the calls that repeat sum {} of gradients, those of the unchanged job {}; let "
+      "the "
       "program mark its steps (src/annotate), or step with an optimizer of torch",
       FormatBytes(SummedBytes(step)), FormatBytes(SummedBytes(base)));
 }

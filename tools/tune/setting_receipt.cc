@@ -32,8 +32,8 @@ SizeCounts AllReducesOf(const RecordedStep& step) {
 
 // True if the AllReduces of a step have the sizes of the buckets, and each bucket occurs equally often (once
 // for each backward pass that synchronises). A step may also have other AllReduces: those that are smaller
-// than the smallest bucket, such as losses, and those of statistics, such as of SyncBatchNorm, which have less
-// than a tenth of the gradients' bytes.
+// than the smallest bucket, such as losses, and those of statistics, such as of SyncBatchNorm, which have
+// less than a tenth of the gradients' bytes.
 bool AreTheBuckets(const SizeCounts& calls, const std::vector<uint64_t>& buckets, uint64_t divided_by) {
   SizeCounts expected;
   for (const uint64_t bucket : buckets) ++expected[bucket / divided_by];
@@ -73,8 +73,7 @@ Judgement JudgeBuckets(const HookReport& report, const RecordedStep& step) {
 Judgement JudgeReshard(bool asked, const HookReport& report, const RecordedStep& step) {
   std::string seen = Counted(CountOf(step, Collective::kAllGather), "AllGather") + " and " +
                      Counted(CountOf(step, Collective::kReduceScatter), "ReduceScatter") + " a step";
-  if (report.fsdp2 && report.fsdp2->passes > 1)
-    seen += fmt::format(" of {} passes", report.fsdp2->passes);
+  if (report.fsdp2 && report.fsdp2->passes > 1) seen += fmt::format(" of {} passes", report.fsdp2->passes);
   const std::optional<bool> again = GathersAgain(report.fsdp2.value_or(Fsdp2Report()), step);
   if (!again) return NotProvable(seen);
   if (*again == asked) return InEffect(seen);
@@ -165,7 +164,8 @@ Judgement JudgeBackwardPrefetch(int depth, const HookReport& report, const Recor
   const auto gathers = static_cast<std::ptrdiff_t>(CountOf(step, Collective::kAllGather));
   if (!step.marked || gathers <= wrapped) return NotProvable("nothing is gathered in the backward pass");
   if (report.fsdp2 && report.fsdp2->passes > 1)
-    return NotProvable(fmt::format("a step has {} passes, and only the last one scatters", report.fsdp2->passes));
+    return NotProvable(
+        fmt::format("a step has {} passes, and only the last one scatters", report.fsdp2->passes));
   const std::string seen =
       fmt::format("{} AllGathers of the backward pass before its first ReduceScatter", before - wrapped);
   const int own = OutermostGathersAgain(report, step) ? 2 : 1;

@@ -79,10 +79,11 @@ Status CheckIsOfPlan(const std::string& path, const std::string& header, const s
   auto json = nlohmann::json::parse(header, nullptr, false);
   if (!json.is_object() || json["magic"] != kJournalMagic || json["version"] != kJournalVersion) return {};
   if (!json["plan"].is_string() || json["plan"].get<std::string>() == plan) return {};
-  return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} is of another unfinished tune: {}", path,
-                            json["plan"].get<std::string>()),
-                  "give another folder with -o, or the same options, script and NCCL variables to go on; remove "
-                  "the file to give it up");
+  return WithHint(
+      MakeError(ErrorKind::kInvalidArgument, "{} is of another unfinished tune: {}", path,
+                json["plan"].get<std::string>()),
+      "give another folder with -o, or the same options, script and NCCL variables to go on; remove "
+      "the file to give it up");
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 constexpr size_t kDigits = 16;
 // Ends of the names of scripts and configurations.
 constexpr std::array kEnds = {".py", ".sh", ".bash", ".toml", ".yaml", ".yml", ".cfg", ".ini"};
-constexpr std::array kPrefixes = {"NCCL_", "HOSTCCL_", "DYNAMICCL_", "TORCH_", "PYTORCH_", "CUDA_", "OMP_", "MKL_"};
+constexpr std::array kPrefixes = {"NCCL_",    "HOSTCCL_", "DYNAMICCL_", "TORCH_",
+                                  "PYTORCH_", "CUDA_",    "OMP_",       "MKL_"};
 constexpr std::array kNames = {"LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "WORLD_SIZE"};
 
 std::string HashOf(const std::string& text) {

@@ -38,9 +38,9 @@ std::string IntervalText(const TunedRatio& ratio) {
 // buckets are rebuilt a step later, and Megatron-LM's overlap because it makes several buckets of one.
 bool MovesSums(const std::string& setting) {
   constexpr const char* kMoves[] = {
-      "ddp.bucket_cap_mb", "ddp.first_bucket_mb",          "ddp.static_graph",  "fsdp2.modules_per_unit",
-      "fsdp2.shard_ranks", "deepspeed.reduce_bucket_size", "zero.bucket_bytes", "megatron.ddp_bucket_size",
-      "megatron.overlap_grad_reduce"};
+      "ddp.bucket_cap_mb",      "ddp.first_bucket_mb",      "ddp.static_graph",
+      "fsdp2.modules_per_unit", "fsdp2.shard_ranks",        "deepspeed.reduce_bucket_size",
+      "zero.bucket_bytes",      "megatron.ddp_bucket_size", "megatron.overlap_grad_reduce"};
   return std::ranges::find(kMoves, setting) != std::end(kMoves);
 }
 

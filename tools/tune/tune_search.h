@@ -63,9 +63,9 @@ class TuneSearch {
   // Returns the candidate's ratio. For a finalist only the turns of the final count: the earlier turns
   // selected it, so their times are too favourable.
   TunedRatio RatioOf(size_t candidate) const;
-  // Returns the finalist with the smallest ratio among those that never failed, that gain at least kWorthwhile
-  // and whose whole interval lies below 1; 0 if there is none. A candidate that was given up before the final
-  // is not the best, because the turns that its ratio rests on also chose the finalists.
+  // Returns the finalist with the smallest ratio among those that never failed, that gain at least
+  // kWorthwhile and whose whole interval lies below 1; 0 if there is none. A candidate that was given up
+  // before the final is not the best, because the turns that its ratio rests on also chose the finalists.
   size_t Best() const;
 
  private:

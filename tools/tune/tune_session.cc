@@ -142,8 +142,8 @@ Result<TuneResult> TuneSession::Run() {
       fmt::format("{}: -n {}{} --home '{}' --topology '{}' --policy '{}' --start-limit {} --try '{}' -- {}",
                   kVersion, launch.n_ranks, library, launch.home, launch.runtime.topology,
                   launch.runtime.policy, given_.start_limit_s, fmt::join(given_.only, " "), result_.command);
-  DYNAMICCL_TRY(TuneJournal journal, TuneJournal::Open(File("tune.journal"),
-                                                       TunePlan(plan, line_.program(), launch.runtime)));
+  DYNAMICCL_TRY(TuneJournal journal,
+                TuneJournal::Open(File("tune.journal"), TunePlan(plan, line_.program(), launch.runtime)));
   journal_.emplace(std::move(journal));
   if (journal_->found() > 0) spdlog::info("going on after {} starts of an earlier tune", journal_->found());
   DYNAMICCL_CHECK_OK(Observe());
@@ -397,10 +397,10 @@ Status TuneSession::RunTurn(TuneSearch& search, const std::vector<size_t>& turn)
     const Candidate candidate = search.tried()[number].candidate;
     DYNAMICCL_TRY(const JobStart start, FindOrStart(candidate, search.turn()));
     if (number == 0 && !start.failure.empty())
-      return WithHint(MakeError(ErrorKind::kPeerFailed, "the job as it is failed in turn {}: {}",
-                                search.turn(), start.failure),
-                      "its output is in " + File("job.log") +
-                          "; the same command goes on with another start of it");
+      return WithHint(
+          MakeError(ErrorKind::kPeerFailed, "the job as it is failed in turn {}: {}", search.turn(),
+                    start.failure),
+          "its output is in " + File("job.log") + "; the same command goes on with another start of it");
     Weigh(search, number, start);
   }
   return {};

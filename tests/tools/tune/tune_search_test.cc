@@ -148,8 +148,8 @@ TEST(TuneSearch, WhatFailedIsNotTheBestHoweverFastItWas) {
   EXPECT_NE(search.Best(), 1u);
 }
 
-// The third candidate was 10 % faster in eight turns, but the two that were faster still went to the final, in
-// which they win nothing. The turns that chose the finalists must not prove the third one.
+// The third candidate was 10 % faster in eight turns, but the two that were faster still went to the final,
+// in which they win nothing. The turns that chose the finalists must not prove the third one.
 TEST(TuneSearch, WhatWasGivenUpBeforeTheFinalIsNotTheBest) {
   TuneSearch search(DdpList(), 2);
   std::map<size_t, int> runs;

@@ -8,6 +8,7 @@ object, or in another mode, they read their own numbers.
 """
 import ctypes
 import json
+import operator
 import os
 import pathlib
 import subprocess
@@ -18,6 +19,16 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 STEPS = 400
+
+
+class Index:
+    """A number as NumPy has them: not an int, but as good as one."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __index__(self):
+        return self.number
 
 
 class UniqueId(ctypes.Structure):
@@ -52,6 +63,11 @@ def run_rank(rank, folder):
             read.append(dynamiccl.agree.propose("bucket", 9))
         if rank == 0 and step == 21:
             dynamiccl.agree.propose("a name with blanks", 1)
+            # Cut to 64 bits this would be 7.
+            assert not dynamiccl.agree.propose("bucket", 2**64 + 7) and not dynamiccl.agree.propose("bucket", 7.5)
+        # Numbers that cannot travel stay the program's own; those that count as int are read as such.
+        assert dynamiccl.agree.value("share", 0.25) == 0.25 and dynamiccl.agree.value("wide", 2**64 + 7) == 2**64 + 7
+        assert operator.index(dynamiccl.agree.value("bucket", Index(4))) in (4, 9)
         number = (ctypes.c_float * 1)(1.0)
         assert nccl.ncclAllReduce(number, number, ctypes.c_size_t(1), 7, 0, comm, stream) == 0
         assert nccl.hostcclStreamSynchronize(stream) == 0 and number[0] == 2.0

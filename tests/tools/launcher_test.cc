@@ -141,6 +141,24 @@ TEST_F(LauncherTest, GrandchildrenDoNotOutliveTheLaunch) {
   ::close(ended.fd);
 }
 
+// A shell that gets SIGTERM ends and leaves its command running. The commands of further starts would then
+// run beside it.
+TEST_F(LauncherTest, ACommandOfAShellDoesNotOutliveTheTimeLimit) {
+  LaunchPlan plan =
+      Shell(0, "sh -c 'setsid sleep 600 & echo $!; trap \"echo term; exit\" TERM; sleep 600 & wait'; :");
+  plan.time_limit = std::chrono::milliseconds(500);
+  const auto outcome = Launch(plan);
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_TRUE(outcome->timed_out);
+  std::istringstream said(Written());
+  pid_t orphan = 0;
+  std::string word;
+  said >> orphan >> word;
+  EXPECT_EQ(word, "term");
+  ASSERT_GT(orphan, 0);
+  EXPECT_NE(::kill(orphan, 0), 0) << "it still runs";
+}
+
 TEST_F(LauncherTest, TimeLimitEndsTheRanks) {
   LaunchPlan plan = Shell(2, "exec sleep 600");
   plan.time_limit = std::chrono::milliseconds(100);

@@ -108,6 +108,71 @@ SCRIPT
   [[ "$stderr" == *"going on after "*" of an earlier tune"* ]]
 }
 
+@test "an interrupted tune does not go on with another script or other variables of NCCL" {
+  make_job
+  printf 'exec "%s" replay job.ctrace\n' "$DYNAMICCL_BIN" > job.sh
+  command=("$DYNAMICCL_BIN" tune -n 2 --budget 60s --try ring/simple/1 -- sh job.sh)
+  "${command[@]}" > out 2> err &
+  tune=$!
+  until [ -e tune/tune.journal ]; do sleep 0.1; done
+  kill -INT $tune
+  wait $tune || true
+  cp tune/tune.journal before
+  NCCL_MAX_NCHANNELS=2 run "${command[@]}"
+  [[ "$status" -eq 2 && "$output" == *"is of another unfinished tune"*"script and NCCL variables"* ]]
+  echo ': edited' >> job.sh
+  run "${command[@]}"
+  [[ "$status" -eq 2 && "$output" == *"is of another unfinished tune"* ]]
+  cmp tune/tune.journal before
+}
+
+@test "after a failure of the job as it is the same command starts it again" {
+  make_job
+  # The third start of the job as it is fails: the first one is watched, the other two are of turns.
+  cat > job.sh <<'SCRIPT'
+if [ -z "$DYNAMICCL_RULES" ]; then
+  [ "$RANK" = 1 ] || echo start >> starts
+  [ "$RANK" = 1 ] || [ "$(wc -l < starts)" != 3 ] || exit 9
+fi
+exec "$DYNAMICCL_BIN" replay job.ctrace
+SCRIPT
+  command=("$DYNAMICCL_BIN" tune -n 2 --budget 60s --try ring/simple/1 -- sh job.sh)
+  run --separate-stderr "${command[@]}"
+  [ "$status" -eq 4 ]
+  [[ "$stderr" == *"the job as it is failed in turn 2"*"the same command goes on with another start of it"* ]]
+  run --separate-stderr "${command[@]}"
+  [ "$status" -eq 0 ]
+  [[ "$stderr" == *"going on after "*" of an earlier tune"* ]]
+}
+
+@test "variables that decide which configs are in effect do not reach the starts of a tune" {
+  make_job
+  printf 'echo "$DYNAMICCL_MODE $DYNAMICCL_TIMES ${DYNAMICCL_RULES:+rules}" >> seen; exec "%s" replay job.ctrace\n' "$DYNAMICCL_BIN" > job.sh
+  DYNAMICCL_MODE=adaptive DYNAMICCL_TIMES=all run --separate-stderr "$DYNAMICCL_BIN" tune -n 2 --budget 1s --try ring/simple/1 -- sh job.sh
+  [ "$status" -eq 0 ]
+  [ "$(sort -u seen)" = "$(printf 'frozen 0 rules\nobserve 0 \nobserve all ')" ]
+  touch r.toml
+  for command in tune pilot "ab default ring/ll"; do
+    for variable in DYNAMICCL_RULES DYNAMICCL_POLICY DYNAMICCL_DECISIONS; do
+      run env $variable=r.toml "$DYNAMICCL_BIN" $command -n 2 -- touch started
+      [[ "$status" -eq 2 && "$output" == *"$variable is set, and settings take turns with NCCL's choice"* ]]
+    done
+  done
+  DYNAMICCL_FRAMEWORK_SETTINGS=s.json run "$DYNAMICCL_BIN" tune -n 2 -- touch started
+  [[ "$status" -eq 2 && "$output" == *"DYNAMICCL_FRAMEWORK_SETTINGS is set"* ]]
+  [ ! -e started ]
+}
+
+@test "a start that reaches its limit leaves no process of a shell script behind" {
+  make_job 12
+  printf '"%s" run -n 2 -- "%s" replay job.ctrace; exec 3>&-; sleep 87654; true\n' "$DYNAMICCL_BIN" "$DYNAMICCL_BIN" > job.sh
+  run --separate-stderr "$DYNAMICCL_BIN" tune --budget 1s --start-limit 4s --try ring/simple/1 -- sh job.sh
+  [ "$status" -eq 0 ]
+  for process in /proc/[0-9]*; do
+    if tr '\0' ' ' 2> /dev/null < "$process/cmdline" | grep -q "^sleep 87654"; then false; fi
+  done
+}
+
 @test "rules of a settings file decide, and others beside them are refused" {
   make_job
   printf 'version = 1\n[[rule]]\ncollective = "allreduce"\nconfig = "ring/ll/1"\n' > r.toml

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "src/base/settings.h"
 #include "src/decision/override_rules.h"
 #include "src/decision/rule_turns.h"
 #include "tools/ab/rule_settings.h"
@@ -34,6 +35,18 @@ Result<std::string> FileOf(const std::string& setting, size_t number, const std:
 }
 
 }  // namespace
+
+Status CheckNothingInherited(const RuntimeOptions& given) {
+  for (const Setting one : {Setting::kRules, Setting::kRulesInTurn, Setting::kDecisions, Setting::kPolicy}) {
+    if (TextSetting(one).empty() || (one == Setting::kPolicy && !given.policy.empty())) continue;
+    const char* const name = Row(one).name;
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "{} is set, and settings take turns with NCCL's choice", name),
+        one == Setting::kPolicy ? "unset it, or give the policy as --policy"
+                                : fmt::format("unset it: env -u {} dynamiccl ...", name));
+  }
+  return {};
+}
 
 Result<EnvironmentChanges> TurnsEnvironment(const std::vector<std::string>& settings, uint32_t turn_steps,
                                             const std::string& folder) {

@@ -43,6 +43,11 @@ struct TurnsStart {
   Trace trace;
 };
 
+// Returns an error if the user's environment decides which configs are in effect, by rules, by the choices of
+// an earlier run, or by a policy that `given` does not replace. What is compared here would then not be
+// compared with NCCL's choice.
+Status CheckNothingInherited(const RuntimeOptions& given);
+
 // Returns the variables that let `settings` take turns in the ranks of a launch in mode frozen. For a setting
 // such as "ring/simple/4" a file of rules is written into `folder`, which must outlive the launch. A setting
 // that names a file is used from its place. It is an error when a setting cannot take turns.

@@ -126,9 +126,7 @@ Result<int> AbCommand(CommandLine& line) {
     DYNAMICCL_CHECK_OK(CheckFolderOf(path));
   if (!given.launch.runtime.rules.empty() || !given.launch.runtime.mode.empty())
     return MakeError(ErrorKind::kInvalidArgument, "--rules and --mode cannot be given: settings take turns");
-  if (!TextSetting(Setting::kRules).empty())
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "DYNAMICCL_RULES is set, and settings take turns"),
-                    "unset it, and name its file as one of the settings");
+  DYNAMICCL_CHECK_OK(CheckNothingInherited(given.launch.runtime));
   if (!given.effects.empty())
     DYNAMICCL_CHECK_OK(CheckIsNcclsChoice(given.settings.front(), !given.launch.runtime.policy.empty()));
   int interrupted_by = 0;

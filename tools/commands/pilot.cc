@@ -27,6 +27,7 @@ Status Write(const PilotResult& result, const std::string& folder) {
 
 Status CheckOptions(const PilotOptions& given) {
   const RuntimeOptions& runtime = given.launch.runtime;
+  DYNAMICCL_CHECK_OK(CheckNothingInherited(runtime));
   if (!runtime.policy.empty() && !runtime.rules.empty())
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "--policy and --rules are both given"),
                     "one of them is compared with NCCL's choice: start a pilot for each");

@@ -6,6 +6,8 @@
 
 #include <filesystem>
 
+#include "src/base/settings.h"
+#include "tools/ab/job_in_turns.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
 #include "tools/tune/tune_result.h"
@@ -30,6 +32,12 @@ void RegisterTuneOptions(CLI::App& app, TuneOptions& given) {
 }
 
 Status CheckOptions(const TuneOptions& given) {
+  DYNAMICCL_CHECK_OK(CheckNothingInherited(given.launch.runtime));
+  if (const char* const name = Row(Setting::kFrameworkSettings).name;
+      !TextSetting(Setting::kFrameworkSettings).empty())
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "{} is set, and a tune finds settings itself", name),
+        fmt::format("unset it: env -u {} dynamiccl tune ...", name));
   if (given.launch.runtime.rules.empty() && given.launch.runtime.mode.empty()) return {};
   return WithHint(MakeError(ErrorKind::kInvalidArgument, "--rules and --mode cannot be given"),
                   "a tune finds rules itself; compare rules of your own by `dynamiccl ab`");

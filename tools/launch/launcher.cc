@@ -3,7 +3,8 @@
 // must be passed on, or when a deadline comes.
 //
 // Each rank leads a process group, so that processes that the rank started can be ended with it. Ending a job
-// has two steps: the first signal goes to all groups, and SIGKILL follows after the grace period.
+// has two steps: the first signal goes to all groups, and SIGKILL follows after the grace period. Processes
+// that outlive their parent then, such as the ranks of a shell script, get the same signals.
 #include "tools/launch/launcher.h"
 
 #include <sys/wait.h>
@@ -19,6 +20,7 @@
 #include "src/base/reserved_port.h"
 #include "tools/exit_code.h"
 #include "tools/launch/child_process.h"
+#include "tools/launch/orphans.h"
 #include "tools/launch/signal_scope.h"
 
 namespace dynamiccl {
@@ -50,6 +52,8 @@ class Job {
   void OnSignal(const ReceivedSignal& signal);
   void EndAll(const ReceivedSignal& signal);
   void SendToRunning(const ReceivedSignal& signal);
+  void EndOrphans();
+  bool HadFirstSignal(pid_t orphan) const;
   bool HasFromTerminal(const Child& child) const;
   void KillLeftovers();
   int64_t NextDeadline() const;
@@ -57,6 +61,7 @@ class Job {
   bool AnyRunning() const;
 
   const LaunchPlan& plan_;
+  OrphanScope scope_;
   // The port on which rank 0 listens. It stays reserved until the job has ended, so that no other program
   // gets it.
   std::optional<ReservedPort> port_;
@@ -65,7 +70,11 @@ class Job {
   int64_t kill_at_ns_ = 0;
   // The job is being ended: by a failed rank, a signal or the time limit.
   bool ending_ = false;
+  // The signal that began to end the job.
+  ReceivedSignal first_signal_;
   std::vector<Child> children_;
+  // While the job is being ended: processes that outlived their parent.
+  std::vector<pid_t> orphans_;
   // The result of Wait, filled while children end.
   LaunchOutcome outcome_;
 };
@@ -89,11 +98,12 @@ Status Job::StartRank(int rank) {
   return {};
 }
 
-// The main loop: returns when no child runs any more.
+// The main loop: returns when no child runs any more, and of a job that was ended no orphan either.
 Result<LaunchOutcome> Job::Wait() {
   while (AnyRunning()) {
     OnSignal(WaitForSignal(NextDeadline()));
     Reap();
+    EndOrphans();
     CheckDeadlines(MonotonicNanoseconds());
   }
   for (const Child& child : children_) outcome_.ranks.push_back(child.outcome);
@@ -135,6 +145,7 @@ void Job::EndAll(const ReceivedSignal& signal) {
   SendToRunning(signal);
   if (ending_) return;
   ending_ = true;
+  first_signal_ = signal;
   kill_at_ns_ = MonotonicNanoseconds() + plan_.grace.count() * kNanosecondsPerMillisecond;
 }
 
@@ -143,6 +154,30 @@ void Job::SendToRunning(const ReceivedSignal& signal) {
     if (!child.running || (signal.from_terminal && HasFromTerminal(child))) continue;
     SignalChild(child.pid, plan_.n_ranks > 0, signal.number);
   }
+}
+
+// Looks for orphans of a job that is being ended. A new one gets the signal that ended the job or, after the
+// grace period, SIGKILL.
+void Job::EndOrphans() {
+  if (!ending_) return;
+  std::vector<pid_t> started;
+  for (const Child& child : children_) started.push_back(child.pid);
+  std::vector<pid_t> found = scope_.Running(started);
+  for (const pid_t pid : found) {
+    const bool is_new = std::ranges::find(orphans_, pid) == orphans_.end();
+    if (kill_at_ns_ == 0)
+      SignalChild(pid, false, SIGKILL);
+    else if (is_new && !HadFirstSignal(pid))
+      SignalChild(pid, false, first_signal_.number);
+  }
+  orphans_ = std::move(found);
+}
+
+// Returns true if the signal that began to end the job was sent to the orphan's process group.
+bool Job::HadFirstSignal(pid_t orphan) const {
+  const pid_t group = ::getpgid(orphan);
+  if (plan_.n_ranks == 0) return first_signal_.from_terminal && group == ::getpgrp();
+  return std::ranges::any_of(children_, [&](const Child& child) { return child.pid == group; });
 }
 
 // Returns true if a terminal's signal to this process has reached the child too. A second one would interrupt
@@ -177,14 +212,16 @@ void Job::CheckDeadlines(int64_t now) {
   if (deadline == 0 || now < deadline || !AnyRunning()) return;
   if (ending_) {
     kill_at_ns_ = 0;
-    return SendToRunning({.number = SIGKILL});
+    SendToRunning({.number = SIGKILL});
+    return EndOrphans();
   }
   outcome_.timed_out = true;
   EndAll({.number = SIGTERM});
 }
 
 bool Job::AnyRunning() const {
-  return std::any_of(children_.begin(), children_.end(), [](const Child& child) { return child.running; });
+  return !orphans_.empty() ||
+         std::any_of(children_.begin(), children_.end(), [](const Child& child) { return child.running; });
 }
 
 // "ended with exit code 3" or "was killed by signal 9 (SIGKILL)".

@@ -38,9 +38,10 @@ struct LaunchOutcome {
 };
 
 // Starts the plan and blocks until every process has ended. When a rank fails, the others get SIGTERM and,
-// after plan.grace, SIGKILL. SIGINT, SIGTERM and SIGHUP are passed on to all ranks. A failed job is not an
-// error: the outcome describes it. An error means that the plan could not be carried out, for example because
-// there is no such program.
+// after plan.grace, SIGKILL. SIGINT, SIGTERM and SIGHUP are passed on to all ranks. Processes of a job that
+// is ended get the same signals if they outlive their parent, as the ranks of a shell script do. A failed job
+// is not an error: the outcome describes it. An error means that the plan could not be carried out, for
+// example because there is no such program.
 //
 // One launch at a time in a process: the signals are blocked in the calling thread meanwhile. If this process
 // is killed, the kernel kills the ranks.

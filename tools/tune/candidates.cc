@@ -27,6 +27,8 @@ constexpr uint64_t kStatesOfParameters = 4;
 // Share of the free memory that the gathered parameters may take. With more, the activations may not fit
 // beside them.
 constexpr double kMemoryShare = 0.5;
+// Settings pad gradients or send scalars with them, but a step with half or twice the bytes is another.
+constexpr double kMostOtherBytes = 0.3;
 
 // One channel comes first because it wins on a slow rail, where NCCL's own choice loses most.
 constexpr const char* kAllReduceConfigs[] = {"ring/simple/1", "tree/simple/1", "ring/simple", "ring/ll128",
@@ -65,7 +67,8 @@ bool Fits(const Fsdp2Report& report, uint64_t more) {
 // Adds a candidate that keeps FSDP2's parameters gathered from the forward to the backward pass, if the
 // memory allows it. For a job that already keeps them, adds a candidate that does not.
 void AddReshard(const Fsdp2Report& report, const RecordedStep& step, CandidateList& list) {
-  const bool reshards = CountOf(step, Collective::kAllGather) > CountOf(step, Collective::kReduceScatter);
+  // A job that does not tell is taken for one that gathers again, as FSDP2 does by itself.
+  const bool reshards = GathersAgain(report, step).value_or(true);
   const std::string needs = fmt::format("holds {} of parameters on each rank from forward to backward",
                                         FormatBytes(report.parameter_bytes));
   if (!reshards) {
@@ -110,6 +113,14 @@ void AddHybrid(const Fsdp2Report& report, const RecordedStep& step, CandidateLis
       list.left_out.push_back(
           fmt::format("shard_ranks={} {}, and {} are free", group, needs, FormatBytes(report.free_bytes)));
   }
+}
+
+uint64_t SummedBytes(const RecordedStep& step) {
+  uint64_t bytes = 0;
+  for (const WireOperation& one : step.operations)
+    if (one.collective == Collective::kAllReduce || one.collective == Collective::kReduceScatter)
+      bytes += one.Bytes();
+  return bytes;
 }
 
 bool HasShards(const RecordedStep& step) {
@@ -182,6 +193,18 @@ CandidateList CandidatesFor(const WatchedRun& base) {
         {.config = kMoreChannels,
          .remark = "its kernels take more of the GPU's processors from the computation"});
   return list;
+}
+
+std::string WhyNotComparable(const Candidate& candidate, const RecordedStep& step, const RecordedStep& base) {
+  // Hybrid sharding sums between groups, too.
+  if ((step.marked && base.marked) || candidate.values.contains("fsdp2.shard_ranks")) return {};
+  const auto bytes = static_cast<double>(SummedBytes(step)), of_base = static_cast<double>(SummedBytes(base));
+  if (bytes >= (1 - kMostOtherBytes) * of_base && bytes <= (1 + kMostOtherBytes) * of_base) return {};
+  return fmt::format(
+      "its step is not known: the calls that repeat sum {} of gradients, those of the unchanged job {}; let "
+      "the "
+      "program mark its steps (src/annotate), or step with an optimizer of torch",
+      FormatBytes(SummedBytes(step)), FormatBytes(SummedBytes(base)));
 }
 
 void KeepLikeliest(size_t most, CandidateList& list) {

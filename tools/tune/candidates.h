@@ -33,6 +33,7 @@ struct Candidate {
   // The reason why the job is not started with this candidate. Empty if it is started.
   std::string not_tried = {};
 
+  bool IsUnchanged() const { return values.empty() && config.empty(); }
   // Returns for example "bucket_cap_mb=100, ring/simple/1", or "default" for the job as it is.
   std::string Name() const;
 };
@@ -51,6 +52,10 @@ struct CandidateList {
 
 // Returns the candidates for a job. `base` is the run in which the unchanged job was watched.
 CandidateList CandidatesFor(const WatchedRun& base);
+// Returns a sentence if the step that was found in a run with the candidate is not a step of the job: it does
+// not sum about as many bytes of gradients as a step of the unchanged job. This happens only if the program
+// does not mark its steps, and calls of one step repeat. Else returns an empty text.
+std::string WhyNotComparable(const Candidate& candidate, const RecordedStep& step, const RecordedStep& base);
 // Drops the last candidates of the longer list until both lists together have at most `most`.
 void KeepLikeliest(size_t most, CandidateList& list);
 // Reads the candidate that a user names: settings and at most one config, separated by commas, for example

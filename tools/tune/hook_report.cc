@@ -35,6 +35,7 @@ Fsdp2Report Fsdp2Of(const Json& json) {
           .longest_row = json.value("longest_row", 1),
           .forward_prefetch = json.value("forward_prefetch", 0),
           .backward_prefetch = json.value("backward_prefetch", 0),
+          .passes = std::max(1, json.value("passes", 1)),
           .takes_lists = json.value("takes_lists", false),
           .one_mesh = json.value("one_mesh", false),
           .parameter_bytes = json.value("parameter_bytes", uint64_t{0}),

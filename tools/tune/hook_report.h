@@ -44,6 +44,8 @@ struct Fsdp2Report {
   // The most units that the script itself lets a unit prefetch; 0: PyTorch's own order, which is one ahead in
   // the backward pass and none in the forward pass.
   int forward_prefetch = 0, backward_prefetch = 0;
+  // Number of forward passes of a step: more than one if the script accumulates gradients.
+  int passes = 1;
   // True if this torch puts a list of modules into one unit.
   bool takes_lists = false;
   // True if the script divides the states over all ranks in one dimension.

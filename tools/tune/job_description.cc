@@ -37,8 +37,7 @@ void AddDdp(const DdpReport& report, Parts& parts) {
 }
 
 void AddFsdp2(const Fsdp2Report& report, const RecordedStep& step, Parts& parts) {
-  const size_t gathers = CountOf(step, Collective::kAllGather);
-  const size_t scatters = CountOf(step, Collective::kReduceScatter);
+  const std::optional<bool> again = GathersAgain(report, step);
   parts.push_back(report.largest_unit == 1
                       ? fmt::format("{} wrapped modules", report.wrapped)
                       : fmt::format("{} units of at most {} modules", report.wrapped, report.largest_unit));
@@ -46,9 +45,9 @@ void AddFsdp2(const Fsdp2Report& report, const RecordedStep& step, Parts& parts)
     parts.push_back(fmt::format("forward prefetch {}", report.forward_prefetch));
   if (report.backward_prefetch > 0)
     parts.push_back(fmt::format("backward prefetch {}", report.backward_prefetch));
-  if (scatters == 0) return;
-  parts.emplace_back(gathers > scatters ? "parameters gathered again in the backward pass"
-                                        : "parameters kept for the backward pass");
+  if (!again) return;
+  parts.emplace_back(*again ? "parameters gathered again in the backward pass"
+                            : "parameters kept for the backward pass");
 }
 
 void AddDeepSpeed(const DeepSpeedReport& report, Parts& parts) {

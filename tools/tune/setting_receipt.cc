@@ -31,21 +31,25 @@ SizeCounts AllReducesOf(const RecordedStep& step) {
 }
 
 // True if the AllReduces of a step have the sizes of the buckets, and each bucket occurs equally often (once
-// for each backward pass that synchronises). A step may also have AllReduces that are smaller than the
-// smallest bucket, such as losses.
+// for each backward pass that synchronises). A step may also have other AllReduces: those that are smaller
+// than the smallest bucket, such as losses, and those of statistics, such as of SyncBatchNorm, which have
+// less than a tenth of the gradients' bytes.
 bool AreTheBuckets(const SizeCounts& calls, const std::vector<uint64_t>& buckets, uint64_t divided_by) {
   SizeCounts expected;
   for (const uint64_t bucket : buckets) ++expected[bucket / divided_by];
   const auto first = calls.find(expected.begin()->first);
   const size_t passes = first == calls.end() ? 0 : first->second / expected.begin()->second;
   if (passes == 0) return false;
-  return std::ranges::all_of(calls,
-                             [&](const auto& call) {
-                               const auto& [bytes, count] = call;
-                               const auto bucket = expected.find(bytes);
-                               return bucket == expected.end() ? bytes < expected.begin()->first
-                                                               : count == passes * bucket->second;
-                             }) &&
+  uint64_t of_buckets = 0, of_others = 0;
+  for (const auto& [bytes, count] : calls) {
+    const auto bucket = expected.find(bytes);
+    if (bucket != expected.end() && count != passes * bucket->second) return false;
+    if (bucket != expected.end())
+      of_buckets += bytes * count;
+    else if (bytes >= expected.begin()->first)
+      of_others += bytes * count;
+  }
+  return 10 * of_others < of_buckets &&
          std::ranges::all_of(expected, [&](const auto& bucket) { return calls.contains(bucket.first); });
 }
 
@@ -58,18 +62,22 @@ Judgement JudgeBuckets(const HookReport& report, const RecordedStep& step) {
     return AreTheBuckets(AllReducesOf(step), buckets, divided_by);
   });
   const std::string seen = calls + ", " + Counted(buckets.size(), "bucket");
-  return same ? InEffect(seen) : NotInEffect(seen + ": the gradients do not travel in DDP's buckets");
+  if (same) return InEffect(seen);
+  // Of several objects not all need to train in this step.
+  if (report.ddp->constructed > 1)
+    return NotProvable(
+        fmt::format("the framework has it; {} of {} objects of DDP", seen, report.ddp->constructed));
+  return NotInEffect(seen + ": the gradients do not travel in DDP's buckets");
 }
 
-Judgement JudgeReshard(bool asked, const RecordedStep& step) {
-  const size_t gathers = CountOf(step, Collective::kAllGather);
-  const size_t scatters = CountOf(step, Collective::kReduceScatter);
-  const std::string seen =
-      Counted(gathers, "AllGather") + " and " + Counted(scatters, "ReduceScatter") + " a step";
-  if (scatters == 0) return NotProvable(seen);
-  const bool again = gathers > scatters;
-  if (again == asked) return InEffect(seen);
-  return NotInEffect(seen + (again ? ": parameters are gathered again" : ": nothing is gathered again"));
+Judgement JudgeReshard(bool asked, const HookReport& report, const RecordedStep& step) {
+  std::string seen = Counted(CountOf(step, Collective::kAllGather), "AllGather") + " and " +
+                     Counted(CountOf(step, Collective::kReduceScatter), "ReduceScatter") + " a step";
+  if (report.fsdp2 && report.fsdp2->passes > 1) seen += fmt::format(" of {} passes", report.fsdp2->passes);
+  const std::optional<bool> again = GathersAgain(report.fsdp2.value_or(Fsdp2Report()), step);
+  if (!again) return NotProvable(seen);
+  if (*again == asked) return InEffect(seen);
+  return NotInEffect(seen + (*again ? ": parameters are gathered again" : ": nothing is gathered again"));
 }
 
 std::string Each(const char* noun, size_t count) {
@@ -109,25 +117,26 @@ Judgement JudgeBucketViews(bool asked, const HookReport& report, const RecordedS
 
 // Number of modules that gather parameters in a forward pass: all wrapped ones, or all but the outermost if
 // it has no parameters of its own. 0: the step's ReduceScatters fit neither.
-size_t GatheringModules(const HookReport& report, const RecordedStep& step) {
+size_t GatheringModules(const Fsdp2Report& report, const RecordedStep& step) {
   const size_t scatters = CountOf(step, Collective::kReduceScatter);
-  const auto wrapped = static_cast<size_t>(report.fsdp2 ? std::max(0, report.fsdp2->wrapped) : 0);
+  const auto wrapped = static_cast<size_t>(std::max(0, report.wrapped));
   for (const size_t modules : {wrapped, wrapped - 1})
     if (wrapped > 1 && scatters > 0 && scatters % modules == 0) return modules;
   return 0;
 }
 
-// Judges the prefetch depth by the gathers of the forward pass that come before the second wrapped module
-// computes: those of the outermost module and of the second one, and of as many more as are prefetched. The
-// hook marks these calls as forward ones.
+// Judges the prefetch depth by the gathers of the forward passes that come before the second wrapped module
+// computes: in each pass those of the outermost module and of the second one, and of as many more as are
+// prefetched. The hook marks these calls as forward ones.
 Judgement JudgeForwardPrefetch(int depth, const HookReport& report, const RecordedStep& step) {
   const auto ahead = static_cast<size_t>(std::ranges::count_if(step.operations, [](const WireOperation& one) {
     return one.collective == Collective::kAllGather && one.phase == Phase::kForward;
   }));
-  const size_t modules = GatheringModules(report, step);
+  const size_t modules = report.fsdp2 ? GatheringModules(*report.fsdp2, step) : 0;
   if (ahead == 0 || modules == 0) return NotProvable("the framework has it; its modules do not gather alike");
   const size_t own = modules == static_cast<size_t>(report.fsdp2->wrapped) ? 2 : 1;
-  const size_t expected = std::min(modules, own + static_cast<size_t>(depth));
+  const size_t expected =
+      static_cast<size_t>(report.fsdp2->passes) * std::min(modules, own + static_cast<size_t>(depth));
   const std::string seen = fmt::format("{} before the second module computes", Each("AllGather", ahead));
   return ahead == expected ? InEffect(seen) : NotInEffect(fmt::format("{}, not {}", seen, expected));
 }
@@ -154,6 +163,9 @@ Judgement JudgeBackwardPrefetch(int depth, const HookReport& report, const Recor
   const auto wrapped = static_cast<std::ptrdiff_t>(CountOf(step, Collective::kReduceScatter));
   const auto gathers = static_cast<std::ptrdiff_t>(CountOf(step, Collective::kAllGather));
   if (!step.marked || gathers <= wrapped) return NotProvable("nothing is gathered in the backward pass");
+  if (report.fsdp2 && report.fsdp2->passes > 1)
+    return NotProvable(
+        fmt::format("a step has {} passes, and only the last one scatters", report.fsdp2->passes));
   const std::string seen =
       fmt::format("{} AllGathers of the backward pass before its first ReduceScatter", before - wrapped);
   const int own = OutermostGathersAgain(report, step) ? 2 : 1;
@@ -171,7 +183,7 @@ Judgement JudgeUnits(const HookReport& report, const RecordedStep& step) {
                                        Counted(static_cast<size_t>(report.fsdp2->wrapped), "unit"),
                                        Counted(static_cast<size_t>(report.fsdp2->largest_unit), "module"));
   if (report.fsdp2->wrapped < 2) return NotProvable(seen);
-  return GatheringModules(report, step) != 0 ? InEffect(seen) : NotInEffect(seen);
+  return GatheringModules(*report.fsdp2, step) != 0 ? InEffect(seen) : NotInEffect(seen);
 }
 
 // Judges hybrid sharding by the communicators that gather and scatter, and by those that sum between groups.
@@ -192,7 +204,7 @@ Judgement JudgeByCalls(const std::string& setting, const Json& asked, const Hook
   if (setting.starts_with("deepspeed.") && report.deepspeed)
     return JudgeDeepSpeed(setting, asked, *report.deepspeed, step);
   if (setting == "ddp.bucket_cap_mb" || setting == "ddp.first_bucket_mb") return JudgeBuckets(report, step);
-  if (setting == "fsdp2.reshard_after_forward") return JudgeReshard(asked.get<bool>(), step);
+  if (setting == "fsdp2.reshard_after_forward") return JudgeReshard(asked.get<bool>(), report, step);
   if (setting == "ddp.static_graph") return JudgeStaticGraph(asked.get<bool>(), report, step);
   if (setting == "ddp.gradient_as_bucket_view") return JudgeBucketViews(asked.get<bool>(), report, step);
   if (setting == "fsdp2.forward_prefetch") return JudgeForwardPrefetch(asked.get<int>(), report, step);
@@ -263,6 +275,16 @@ std::string Counted(size_t count, const char* noun) {
 size_t CountOf(const RecordedStep& step, Collective collective) {
   return static_cast<size_t>(std::ranges::count(step.operations, collective,
                                                 [](const WireOperation& one) { return one.collective; }));
+}
+
+std::optional<bool> GathersAgain(const Fsdp2Report& report, const RecordedStep& step) {
+  const size_t gathers = CountOf(step, Collective::kAllGather);
+  const size_t scatters = CountOf(step, Collective::kReduceScatter);
+  if (scatters == 0) return std::nullopt;
+  if (report.passes == 1) return gathers > scatters;
+  const size_t modules = GatheringModules(report, step);
+  if (modules == 0) return std::nullopt;
+  return gathers > static_cast<size_t>(report.passes) * modules;
 }
 
 std::vector<SettingReceipt> ReceiptsOf(const FrameworkValues& asked, const std::vector<HookReport>& reports,

@@ -4,6 +4,7 @@
 // calls of a step prove it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ struct SettingReceipt {
 
 // The number of calls of `collective` in a step.
 size_t CountOf(const RecordedStep& step, Collective collective);
+
+// True if FSDP2 gathers the parameters of its modules again for the backward pass. Nothing if the step has no
+// ReduceScatter, or does not tell because its script accumulates gradients.
+std::optional<bool> GathersAgain(const Fsdp2Report& report, const RecordedStep& step);
 
 // The receipts of `asked`. `reports` are those of the run's processes; `step` is the run's recorded step,
 // null where no calls were recorded.

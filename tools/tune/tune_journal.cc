@@ -79,9 +79,11 @@ Status CheckIsOfPlan(const std::string& path, const std::string& header, const s
   auto json = nlohmann::json::parse(header, nullptr, false);
   if (!json.is_object() || json["magic"] != kJournalMagic || json["version"] != kJournalVersion) return {};
   if (!json["plan"].is_string() || json["plan"].get<std::string>() == plan) return {};
-  return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} is of another unfinished tune: {}", path,
-                            json["plan"].get<std::string>()),
-                  "give another folder with -o, or the same options to go on; remove the file to give it up");
+  return WithHint(
+      MakeError(ErrorKind::kInvalidArgument, "{} is of another unfinished tune: {}", path,
+                json["plan"].get<std::string>()),
+      "give another folder with -o, or the same options, script and NCCL variables to go on; remove "
+      "the file to give it up");
 }
 
 }  // namespace
@@ -111,14 +113,23 @@ std::optional<JobStart> TuneJournal::Next(int turn, const std::string& candidate
 }
 
 Status TuneJournal::Add(const JobStart& start) {
-  if (!lines_) {
-    DYNAMICCL_TRY(HashedLineWriter made, HashedLineWriter::Create(path_));
-    lines_.emplace(std::move(made));
-    DYNAMICCL_CHECK_OK(lines_->Write(HeaderLine(plan_, shape_)));
-    for (const JobStart& earlier : found_)
-      DYNAMICCL_CHECK_OK(lines_->Write(LineOf(Json(nlohmann::json(earlier)))));
-  }
+  if (!lines_) DYNAMICCL_CHECK_OK(Begin());
   return lines_->Write(LineOf(Json(nlohmann::json(start))));
+}
+
+// Writes what earlier processes recorded beside the journal and then replaces it, so that a tune that is
+// killed meanwhile loses nothing.
+Status TuneJournal::Begin() {
+  const std::string beside = path_ + ".new";
+  DYNAMICCL_TRY(HashedLineWriter made, HashedLineWriter::Create(beside));
+  DYNAMICCL_CHECK_OK(made.Write(HeaderLine(plan_, shape_)));
+  for (const JobStart& earlier : found_)
+    DYNAMICCL_CHECK_OK(made.Write(LineOf(Json(nlohmann::json(earlier)))));
+  std::error_code failed;
+  std::filesystem::rename(beside, path_, failed);
+  if (failed) return MakeError(ErrorKind::kUnavailable, "cannot write '{}': {}", path_, failed.message());
+  lines_.emplace(std::move(made));
+  return {};
 }
 
 void TuneJournal::Remove() {

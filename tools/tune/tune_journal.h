@@ -68,6 +68,7 @@ class TuneJournal {
 
  private:
   TuneJournal(std::string path, std::string plan) : path_(std::move(path)), plan_(std::move(plan)) {}
+  Status Begin();
 
   std::string path_;
   std::string plan_;

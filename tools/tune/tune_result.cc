@@ -35,11 +35,12 @@ std::string IntervalText(const TunedRatio& ratio) {
 }
 
 // True if a setting may take the sums of gradients in another order. A static graph does so because its
-// buckets are rebuilt a step later.
+// buckets are rebuilt a step later, and Megatron-LM's overlap because it makes several buckets of one.
 bool MovesSums(const std::string& setting) {
   constexpr const char* kMoves[] = {
-      "ddp.bucket_cap_mb", "ddp.first_bucket_mb",          "ddp.static_graph",  "fsdp2.modules_per_unit",
-      "fsdp2.shard_ranks", "deepspeed.reduce_bucket_size", "zero.bucket_bytes", "megatron.ddp_bucket_size"};
+      "ddp.bucket_cap_mb",      "ddp.first_bucket_mb",      "ddp.static_graph",
+      "fsdp2.modules_per_unit", "fsdp2.shard_ranks",        "deepspeed.reduce_bucket_size",
+      "zero.bucket_bytes",      "megatron.ddp_bucket_size", "megatron.overlap_grad_reduce"};
   return std::ranges::find(kMoves, setting) != std::end(kMoves);
 }
 

@@ -79,11 +79,16 @@ TunedRatio TuneSearch::RatioOf(size_t candidate) const {
           .turns = over.size()};
 }
 
+bool TuneSearch::RanInFinal(size_t candidate) const {
+  const std::map<int, double>& times = tried_[candidate].step_ms;
+  return times.upper_bound(final_after_) != times.end();
+}
+
 size_t TuneSearch::Best() const {
   size_t best = 0;
   for (size_t i = 1; i < tried_.size(); ++i) {
     const TunedRatio ratio = RatioOf(i);
-    if (tried_[i].failed || ratio.turns < kFewestTurns || ratio.interval.high >= 1 ||
+    if (tried_[i].failed || !RanInFinal(i) || ratio.turns < kFewestTurns || ratio.interval.high >= 1 ||
         ratio.ratio > 1 - kWorthwhile)
       continue;
     if (best == 0 || ratio.ratio < RatioOf(best).ratio) best = i;

@@ -63,13 +63,15 @@ class TuneSearch {
   // Returns the candidate's ratio. For a finalist only the turns of the final count: the earlier turns
   // selected it, so their times are too favourable.
   TunedRatio RatioOf(size_t candidate) const;
-  // Returns the candidate with the smallest ratio among those that never failed, that gain at least
-  // kWorthwhile and whose whole interval lies below 1; 0 if there is none.
+  // Returns the finalist with the smallest ratio among those that never failed, that gain at least
+  // kWorthwhile and whose whole interval lies below 1; 0 if there is none. A candidate that was given up
+  // before the final is not the best, because the turns that its ratio rests on also chose the finalists.
   size_t Best() const;
 
  private:
   enum class Stage { kSingles, kHalving, kFinal, kOver };
 
+  bool RanInFinal(size_t candidate) const;
   std::vector<size_t> In() const;
   // Returns the remaining candidates, the one with the smallest ratio first.
   std::vector<size_t> Ranked() const;

@@ -24,6 +24,7 @@
 #include "tools/tune/setting_receipt.h"
 #include "tools/tune/stood_still.h"
 #include "tools/tune/trainer_settings.h"
+#include "tools/tune/tune_plan.h"
 #include "tools/version.h"
 
 namespace dynamiccl {
@@ -65,6 +66,7 @@ std::string BucketsOf(const RecordedStep& step) {
 // Value of DYNAMICCL_TIMES for the first run of the job, which is only watched. The later runs, which are
 // compared, time no calls, because timing itself takes time.
 constexpr const char* kAllTimes = "all";
+constexpr const char* kNoTimes = "0";
 
 // Name under which the journal keeps the run of the job in which configs take turns.
 constexpr const char* kConfigsInTurns = "configs in turns";
@@ -78,6 +80,13 @@ int64_t EndOf(const LaunchOutcome& outcome, int64_t begun_ns, std::chrono::milli
 auto Interrupted(const LaunchOutcome& outcome) {
   return WithHint(MakeError(ErrorKind::kPeerFailed, "interrupted: {}", Describe(outcome)),
                   "the same command goes on where this one ended; the job's own settings were not touched");
+}
+
+// Returns 0 for a file that does not exist.
+size_t BytesOf(const std::string& path) {
+  std::error_code ignored;
+  const auto bytes = std::filesystem::file_size(path, ignored);
+  return ignored ? 0 : static_cast<size_t>(bytes);
 }
 
 // Writes into `start` what a run proves about a candidate. Receipts prove its settings, calls that rules
@@ -145,7 +154,8 @@ Result<TuneResult> TuneSession::Run() {
       fmt::format("{}: -n {}{} --home '{}' --topology '{}' --policy '{}' --start-limit {} --try '{}' -- {}",
                   kVersion, launch.n_ranks, library, launch.home, launch.runtime.topology,
                   launch.runtime.policy, given_.start_limit_s, fmt::join(given_.only, " "), result_.command);
-  DYNAMICCL_TRY(TuneJournal journal, TuneJournal::Open(File("tune.journal"), plan));
+  DYNAMICCL_TRY(TuneJournal journal,
+                TuneJournal::Open(File("tune.journal"), TunePlan(plan, line_.program(), launch.runtime)));
   journal_.emplace(std::move(journal));
   if (journal_->found() > 0) spdlog::info("going on after {} starts of an earlier tune", journal_->found());
   DYNAMICCL_CHECK_OK(Observe());
@@ -177,7 +187,8 @@ Result<LaunchOutcome> TuneSession::Launch(const Candidate& candidate, const std:
     DYNAMICCL_TRY(const std::string rules, RulesOfSetting(candidate.config));
     DYNAMICCL_CHECK_OK(WriteTextFile(launch.runtime.rules, rules));
   }
-  if (launch.runtime.rules.empty() && launch.runtime.policy.empty()) launch.runtime.mode = "observe";
+  const bool decides = !launch.runtime.rules.empty() || !launch.runtime.policy.empty();
+  launch.runtime.mode = decides ? "frozen" : "observe";
   DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, WithValues(line_.program(), candidate.values)));
   if (BoundsChannels(candidate.config)) plan.environment["DYNAMICCL_LOG"] = "info";
   plan.output_path = File("job.log");
@@ -188,7 +199,7 @@ Result<LaunchOutcome> TuneSession::Launch(const Candidate& candidate, const std:
 Result<JobStart> TuneSession::Start(const Candidate& candidate, const std::string& times, WatchedRun& run) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("tune"));
   const int64_t begun_ns = RealtimeNanoseconds();
-  const size_t earlier = ReadTextFile(File("job.log")).value_or("").size();
+  const size_t earlier = BytesOf(File("job.log"));
   DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(candidate, times, folder.File("")));
   JobStart start{.candidate = candidate.Name(),
                  .seconds = static_cast<double>(outcome.wall_ns) * kSecondsOfNs};
@@ -202,11 +213,13 @@ Result<JobStart> TuneSession::Start(const Candidate& candidate, const std::strin
   } else if (&run != &base_ && outcome.timed_out) {
     start.failure = WhyStoodStill(run.when, base_.when, run.step->step_ns);
   }
+  if (start.failure.empty() && &run != &base_)
+    start.failure = WhyNotComparable(candidate, *run.step, *base_.step);
   if (start.failure.empty()) {
     start.step_ms = static_cast<double>(run.step->step_ns) * 1e-6;
     start.buckets = BucketsOf(*run.step);
-    std::string output = ReadTextFile(File("job.log")).value_or("");
-    output.erase(0, earlier);  // of earlier starts
+    std::string output = BoundsChannels(candidate.config) ? ReadTextFile(File("job.log")).value_or("") : "";
+    output.erase(0, std::min(earlier, output.size()));  // what earlier starts wrote
     Prove(candidate, line_.program(), run, output, start);
   }
   return start;
@@ -400,8 +413,10 @@ Status TuneSession::RunTurn(TuneSearch& search, const std::vector<size_t>& turn)
     const Candidate candidate = search.tried()[number].candidate;
     DYNAMICCL_TRY(const JobStart start, FindOrStart(candidate, search.turn()));
     if (number == 0 && !start.failure.empty())
-      return MakeError(ErrorKind::kPeerFailed, "the job as it is failed in turn {}: {}", search.turn(),
-                       start.failure);
+      return WithHint(
+          MakeError(ErrorKind::kPeerFailed, "the job as it is failed in turn {}: {}", search.turn(),
+                    start.failure),
+          "its output is in " + File("job.log") + "; the same command goes on with another start of it");
     Weigh(search, number, start);
   }
   return {};
@@ -413,9 +428,10 @@ Result<JobStart> TuneSession::FindOrStart(const Candidate& candidate, int turn) 
     earlier_s_ += earlier->seconds;
   } else {
     WatchedRun run;
-    DYNAMICCL_TRY(earlier, Start(candidate, "", run));
+    DYNAMICCL_TRY(earlier, Start(candidate, kNoTimes, run));
     earlier->turn = turn;
-    DYNAMICCL_CHECK_OK(journal_->Add(*earlier));
+    // A failure of the unchanged job ends the tune. The same command then starts the job again.
+    if (!candidate.IsUnchanged() || earlier->failure.empty()) DYNAMICCL_CHECK_OK(journal_->Add(*earlier));
     spdlog::info("{}: {}", earlier->candidate,
                  earlier->failure.empty() ? fmt::format("{:.2f} ms", earlier->step_ms) : earlier->failure);
   }

@@ -9,39 +9,64 @@ it; without it the program's own numbers stay.
 `comm` is the handle of a communicator as a number; 0 is the process's first communicator of all WORLD_SIZE ranks.
 """
 import ctypes
+import operator
+import sys
 
-_READ, _PROPOSE = None, None
+_LEAST, _MOST = -2**63, 2**63 - 1
+# The functions of the loaded object that read and propose; None: not looked for yet; an empty tuple: not there.
+_functions = None
+# The names whose numbers were refused, each with one line.
+_refused = set()
 
 
 def _find():
-    """The two functions of the loaded object. It is there from the start of the process (LD_PRELOAD) or never."""
-    global _READ, _PROPOSE
-    if _READ is not None:
-        return
-    _READ = _PROPOSE = False
+    """Returns the two functions of the loaded object. It is there from the start of the process (LD_PRELOAD) or never.
+    Threads that look at the same time find the same."""
+    global _functions
+    if _functions is None:
+        try:
+            process = ctypes.CDLL(None)
+            read, propose_value = process.dynamicclAgreedValue, process.dynamicclProposeValue
+        except (AttributeError, OSError):
+            _functions = ()
+            return _functions
+        read.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)]
+        propose_value.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64]
+        read.restype = propose_value.restype = ctypes.c_int
+        _functions = (read, propose_value)
+    return _functions
+
+
+def _whole(name, number):
+    """Returns the number as an int; None if it is no whole number of 64 bits, and one line then says so."""
     try:
-        process = ctypes.CDLL(None)
-        read, propose_value = process.dynamicclAgreedValue, process.dynamicclProposeValue
-    except (AttributeError, OSError):
-        return
-    read.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)]
-    propose_value.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64]
-    read.restype = propose_value.restype = ctypes.c_int
-    _READ, _PROPOSE = read, propose_value
+        whole = operator.index(number)
+    except TypeError:
+        whole = None
+    if whole is not None and _LEAST <= whole <= _MOST:
+        return whole
+    if name not in _refused:
+        _refused.add(name)
+        sys.stderr.write(f"dynamiccl: the live value {name} stays as it is: {number!r} is no whole number of 64 bits\n")
+    return None
 
 
 def value(name, fallback, comm=0):
     """The number that all ranks have for the communicator's next call, or `fallback` where none was agreed. All ranks
-    read it at the same place among their calls and with the same fallback."""
-    _find()
-    if not _READ:
+    read it at the same place among their calls and with the same fallback. A fallback that is no whole number of 64 bits
+    is returned as it is."""
+    functions = _find()
+    whole = _whole(name, fallback) if functions else None
+    if whole is None:
         return fallback
-    number = ctypes.c_int64(fallback)
-    agreed = _READ(comm, name.encode(), fallback, ctypes.byref(number))
+    number = ctypes.c_int64(whole)
+    agreed = functions[0](comm, name.encode(), whole, ctypes.byref(number))
     return number.value if agreed else fallback
 
 
 def propose(name, number, comm=0):
-    """Proposes a number to all ranks and returns at once: True if it was sent, False where values do not change."""
-    _find()
-    return bool(_PROPOSE) and bool(_PROPOSE(comm, name.encode(), number))
+    """Proposes a number to all ranks and returns at once: True if it was sent, False where values do not change or the
+    number is no whole number of 64 bits."""
+    functions = _find()
+    whole = _whole(name, number) if functions else None
+    return whole is not None and bool(functions[1](comm, name.encode(), whole))

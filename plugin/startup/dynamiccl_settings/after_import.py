@@ -2,6 +2,8 @@
 """Runs functions right after modules are imported for the first time, before their importer sees them."""
 import sys
 
+from dynamiccl_settings.report import say
+
 
 class _Finder:
     """Finds a module with the other finders of sys.meta_path. Makes its loader run an action after the module is
@@ -32,10 +34,17 @@ class _Finder:
             execute(module)
             action(module)
 
-        loader.exec_module = exec_module
+        try:
+            loader.exec_module = exec_module
+        except AttributeError as error:
+            say(f"a module is left alone, because its loader cannot be watched: {error}")
 
 
 def install(actions):
-    """`actions` maps a module's name to a function, which is called with the new module. The function must not
-    raise."""
+    """`actions` maps a module's name to a function, which is called with the new module. The function must not raise.
+    For a module that something at Python's start has imported before, such as a sitecustomize of the user, it is called
+    now."""
     sys.meta_path.insert(0, _Finder(actions))
+    for name, action in actions.items():
+        if name in sys.modules:
+            action(sys.modules[name])

@@ -2,6 +2,9 @@
 """Settings of torch.nn.parallel.DistributedDataParallel."""
 import functools
 import inspect
+import weakref
+
+from dynamiccl_settings.report import quietly
 
 # The number of forward passes after which the reducer's buckets are read for the last time. With torch 2.13 the reducer
 # reports its rebuilt buckets before the fourth forward pass, with a static graph before the fifth. If it has not
@@ -13,6 +16,8 @@ _LIST = "bucket_cap_mb_list"
 _LAST_GRADIENTS = 6
 _DEFAULT_CAP_MB = 25
 _MB = 2**20
+# The report of each object that is alive, in the order of construction.
+_objects = weakref.WeakKeyDictionary()
 
 
 def apply(module, usable, report):
@@ -29,13 +34,18 @@ def apply(module, usable, report):
             args, kwargs = _changed_arguments(signature, settings, report, (self, *args), kwargs)
             args = args[1:]
         constructor(self, *args, **kwargs)
-        _confirm(self, signature.parameters, settings, report)
-        if report.wanted:
-            _observe(self, signature.parameters, report)
-            if "gradient_as_bucket_view" in settings:
-                _observe_gradients(self, report)
+        quietly("the report of DDP", _report_on, self, signature.parameters, settings, report)
 
     parallel.__init__ = construct
+
+
+def _report_on(parallel, known, settings, report):
+    _confirm(parallel, known, settings, report)
+    if not report.wanted:
+        return
+    _observe(parallel, known, report)
+    if "gradient_as_bucket_view" in settings:
+        _observe_gradients(parallel, report)
 
 
 def _changed_arguments(signature, settings, report, args, kwargs):
@@ -55,8 +65,7 @@ def _arguments_of(known, settings, given, report):
     arguments = {}
     for name, value in settings.items():
         if name == "first_bucket_mb" and _LIST in known:
-            further = settings.get("bucket_cap_mb") or given.get("bucket_cap_mb") or _DEFAULT_CAP_MB
-            arguments[_LIST] = [value, further]
+            arguments[_LIST] = [value, *_further_buckets(settings, given)]
         elif name in known:
             arguments[name] = value
         else:
@@ -66,6 +75,14 @@ def _arguments_of(known, settings, given, report):
     if "bucket_cap_mb" in arguments and _LIST in known:
         arguments.setdefault(_LIST, None)
     return arguments
+
+
+def _further_buckets(settings, given):
+    """Returns the sizes of the buckets after the first one. A list of the program keeps its other sizes."""
+    if "bucket_cap_mb" in settings:
+        return [settings["bucket_cap_mb"]]
+    own = list(given.get(_LIST) or ())
+    return own[1:] or own or [given.get("bucket_cap_mb") or _DEFAULT_CAP_MB]
 
 
 def _confirm(parallel, known, settings, report):
@@ -86,25 +103,36 @@ def _observe(parallel, known, report):
     seen = report.framework("ddp")
     seen["constructed"] = seen.get("constructed", 0) + 1
     trained = [p for p in parallel.parameters() if p.requires_grad]
-    seen["parameters"] = [p.numel() * p.element_size() for p in trained]
-    seen["gradient_bytes"] = sum(seen["parameters"])
+    of_object = _objects[parallel] = {"parameters": [p.numel() * p.element_size() for p in trained]}
     seen["on_host"] = all(p.device.type == "cpu" for p in trained)
     seen["bucket_cap_mb"] = getattr(parallel, "bucket_bytes_cap", 0) / _MB
     seen["takes_first_bucket"] = _LIST in known
     for flag in ("gradient_as_bucket_view", "static_graph", "find_unused_parameters"):
         seen[flag] = bool(getattr(parallel, flag, False))
-    _note_buckets(parallel, seen)
-    report.write()
+    _note_buckets(parallel, of_object)
+    _write(report)
     forwards = 0
 
-    def before_forward(_module, _inputs):
+    def before_forward(module, _inputs):
         nonlocal forwards
         forwards += 1
-        if _note_buckets(parallel, seen) or forwards == _LAST_LOOK:
+        if _note_buckets(module, of_object) or forwards == _LAST_LOOK:
             handle.remove()
-            report.write()
+            _write(report)
 
-    handle = parallel.register_forward_pre_hook(before_forward)
+    handle = parallel.register_forward_pre_hook(
+        lambda module, inputs: quietly("the report of DDP", before_forward, module, inputs))
+
+
+def _write(report):
+    """Writes the report with the lists of all objects that are alive, one after the other."""
+    seen = report.framework("ddp")
+    for name in ("parameters", "buckets", "gradient_pieces"):
+        lists = [of_object[name] for of_object in _objects.values() if name in of_object]
+        if lists:
+            seen[name] = [size for one in lists for size in one]
+    seen["gradient_bytes"] = sum(seen["parameters"])
+    report.write()
 
 
 def _observe_gradients(parallel, report):
@@ -112,22 +140,25 @@ def _observe_gradients(parallel, report):
     bucket if gradients are views of buckets, else one for each gradient."""
     from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-    seen = report.framework("ddp")
+    of_object = _objects[parallel]
+    alive = weakref.ref(parallel)
     steps = 0
 
-    def before_step(_optimizer, _args, _kwargs):
+    def before_step():
         nonlocal steps
         steps += 1
-        gradients = [p.grad.untyped_storage() for p in parallel.parameters() if p.grad is not None]
-        seen["gradient_pieces"] = sorted({piece.data_ptr(): piece.nbytes() for piece in gradients}.values())
-        report.write()
-        if steps == _LAST_GRADIENTS:
+        if steps == _LAST_GRADIENTS or alive() is None:
             handle.remove()
+        if alive() is None:
+            return
+        gradients = [p.grad.untyped_storage() for p in alive().parameters() if p.grad is not None]
+        of_object["gradient_pieces"] = sorted({piece.data_ptr(): piece.nbytes() for piece in gradients}.values())
+        _write(report)
 
-    handle = register_optimizer_step_pre_hook(before_step)
+    handle = register_optimizer_step_pre_hook(lambda *_: quietly("the report of DDP", before_step))
 
 
-def _note_buckets(parallel, seen):
+def _note_buckets(parallel, of_object):
     """Notes the sizes in bytes that the reducer reports for its buckets, if this torch reports them. Returns True if
     the reducer has rebuilt its buckets."""
     try:
@@ -136,5 +167,5 @@ def _note_buckets(parallel, seen):
         return False
     rebuilt = data.get("rebuilt_bucket_sizes")
     sizes = str(rebuilt or data.get("bucket_sizes") or "")
-    seen["buckets"] = [int(size) for size in sizes.split(",") if size.strip().isdigit()]
+    of_object["buckets"] = [int(size) for size in sizes.split(",") if size.strip().isdigit()]
     return bool(rebuilt)

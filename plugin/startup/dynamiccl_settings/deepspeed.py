@@ -8,6 +8,7 @@ import json
 import os
 
 from dynamiccl_settings import steps
+from dynamiccl_settings.report import quietly
 
 # For each setting, a member of "zero_optimization": the stages that use it, and the optimizer's attribute that has its
 # value in effect. Without such an attribute the value is read from the engine's own configuration.
@@ -29,19 +30,28 @@ def apply(module, usable, report):
     @functools.wraps(original)
     def initialize(*args, **kwargs):
         # The process group must exist before ranks can agree. initialize would make it too, with the same arguments.
-        settings = usable() if _has_process_group() else _after_process_group(module, signature, args, kwargs, usable)
+        if _has_process_group():
+            settings = usable()
+        else:
+            settings = quietly("the process group of DeepSpeed", _after_process_group, module, signature, args, kwargs, usable) or {}
         if settings:
-            args, kwargs = _changed_arguments(signature, settings, report, args, kwargs)
+            changed = quietly("the change of DeepSpeed's configuration", _changed_arguments, signature, settings, report, args, kwargs)
+            if changed is None:
+                _leave_all(settings, report, "this DeepSpeed has other insides")
+            args, kwargs = changed or (args, kwargs)
         returned = original(*args, **kwargs)
-        engine = returned[0]
-        for name, value in settings.items():
-            if f"deepspeed.{name}" not in report.content["settings"]:
-                report.applied("deepspeed." + name, value, _in_effect(engine, name))
-        if report.wanted:
-            _observe(module, engine, report)
+        quietly("the report of DeepSpeed", _report_on, module, returned[0], settings, report)
         return returned
 
     module.initialize = initialize
+
+
+def _report_on(module, engine, settings, report):
+    for name, value in settings.items():
+        if f"deepspeed.{name}" not in report.content["settings"]:
+            report.applied("deepspeed." + name, value, _in_effect(engine, name))
+    if report.wanted:
+        _observe(module, engine, report)
 
 
 def _has_process_group():
@@ -77,7 +87,7 @@ def _changed_arguments(signature, settings, report, args, kwargs):
         elif not _is_known(name):
             report.left_alone("deepspeed." + name, value, "this DeepSpeed has no such setting")
         else:
-            zero.pop(name.removeprefix(_PREFIX), None)
+            zero.pop(_short(name), None)
             zero[name] = value
     bound.arguments["config"] = config
     bound.arguments.pop("config_params", None)
@@ -119,14 +129,19 @@ def _is_known(name):
     from deepspeed.runtime.zero.config import DeepSpeedZeroConfig
 
     fields = DeepSpeedZeroConfig.model_fields
-    return name in fields or name.removeprefix(_PREFIX) in fields
+    return name in fields or _short(name) in fields
+
+
+def _short(name):
+    """Returns the name without "stage3_", as which DeepSpeed keeps some settings."""
+    return name[len(_PREFIX):] if name.startswith(_PREFIX) else name
 
 
 def _in_effect(engine, name):
     attribute = _SETTINGS[name][1]
     if attribute is not None and hasattr(engine.optimizer, attribute):
         return getattr(engine.optimizer, attribute)
-    return getattr(engine._config.zero_config, name.removeprefix(_PREFIX), None)
+    return getattr(engine._config.zero_config, _short(name), None)
 
 
 def _observe(module, engine, report):
@@ -158,7 +173,7 @@ def _mark_steps(engine):
 
     @functools.wraps(step)
     def marked(*args, **kwargs):
-        ends = engine.is_gradient_accumulation_boundary()
+        ends = quietly("the mark of DeepSpeed's step", engine.is_gradient_accumulation_boundary)
         result = step(*args, **kwargs)
         if ends:
             steps.end_step()

@@ -3,9 +3,17 @@
 import functools
 import inspect
 import os
+import sys
 
 from dynamiccl_settings import steps
 from dynamiccl_settings.fsdp2_units import Hybrid, Units, is_of_all_ranks
+from dynamiccl_settings.report import quietly
+
+# The number of optimizer steps in which forward passes are counted.
+_COUNTED_STEPS = 4
+# Packages that take fully_shard from the module that defines it. They have the original where they were imported before
+# the hook was installed.
+_PACKAGES = ("torch.distributed.fsdp", "torch.distributed.fsdp._fully_shard", "torch.distributed._composable.fsdp")
 
 
 def apply(module, usable, report):
@@ -13,17 +21,25 @@ def apply(module, usable, report):
     function that returns the settings."""
     original = module.fully_shard
     wrapper = None
+    # The module of the older name takes its function from the newer one, where it is wrapped already.
+    if hasattr(original, "of_dynamiccl"):
+        return
 
     @functools.wraps(original)
-    def fully_shard(target, *args, **kwargs):
+    def fully_shard(*args, **kwargs):
         nonlocal wrapper
         settings = usable()
-        if args or not (settings or report.wanted):
-            return original(target, *args, **kwargs)
+        # The program may name its module: fully_shard(module=model). Wrong arguments are left to the original.
+        targets = [*args, *(value for name, value in kwargs.items() if name == "module")]
+        if len(targets) != 1 or not (settings or report.wanted):
+            return original(*args, **kwargs)
         wrapper = wrapper or _Wrapper(original, module.FSDPModule, settings, report)
-        return wrapper.shard(target, kwargs)
+        return wrapper.shard(targets[0], {name: value for name, value in kwargs.items() if name != "module"})
 
-    module.fully_shard = fully_shard
+    fully_shard.of_dynamiccl = True
+    for package in (module, *(sys.modules[name] for name in _PACKAGES if name in sys.modules)):
+        if getattr(package, "fully_shard", None) is original:
+            package.fully_shard = fully_shard
 
 
 class _Wrapper:
@@ -43,7 +59,7 @@ class _Wrapper:
         """What the program's call of fully_shard does and returns."""
         if "reshard_after_forward" in self._settings:
             _set_reshard(self._original, self._settings["reshard_after_forward"], self._report, arguments)
-        self._one_mesh = self._one_mesh and is_of_all_ranks(arguments)
+        self._one_mesh = self._one_mesh and bool(quietly("the report of FSDP2", is_of_all_ranks, arguments))
         if self._hybrid is not None:
             self._hybrid.replace(arguments)
         return self._units.add(target, arguments)
@@ -62,7 +78,7 @@ class _Wrapper:
         sharded = self._original(target, **arguments)
         for module in sharded if isinstance(sharded, list) else [sharded]:
             module._dynamiccl_watched = True
-            _at_first_forward(module, self._complete)
+            _at_first_forward(module, lambda root: quietly("the hook of FSDP2", self._complete, root))
         return sharded
 
     def _complete(self, root):
@@ -71,7 +87,7 @@ class _Wrapper:
         for module in _in_order(root, self._fsdp_module, iter):
             module._dynamiccl_watched = False
         wrapped = _units_of(_in_order(root, self._fsdp_module, iter))
-        self._observe(root, wrapped)
+        quietly("the report of FSDP2", self._observe, root, wrapped)
         backwards = _units_of(_in_order(root, self._fsdp_module, reversed))
         for setting, order in (("forward_prefetch", wrapped), ("backward_prefetch", backwards)):
             if setting in self._settings:
@@ -88,11 +104,40 @@ class _Wrapper:
         seen["free_bytes"] = _free_bytes(root)
         seen["on_host"] = all(p.device.type == "cpu" for p in root.parameters())
         seen["takes_lists"], seen["one_mesh"] = self._takes_lists, self._one_mesh
+        if "passes" not in seen:
+            seen["passes"] = 1
+            _count_passes(root, seen, self._report)
         for direction in ("forward", "backward"):
             seen[direction + "_prefetch"] = _own_depth(wrapped, direction)
         seen["longest_row"], seen["largest_unit"] = self._units.longest_row, self._units.largest
         if "modules_per_unit" in self._settings and self._takes_lists:
             self._report.applied("fsdp2.modules_per_unit", self._settings["modules_per_unit"], self._units.largest)
+
+
+def _count_passes(root, seen, report):
+    """Notes how often the outermost module runs forward between two steps of an optimizer. The smallest of some counts is
+    that of training, because a step with an evaluation has more. What activation checkpointing runs again during the
+    backward pass does not count."""
+    import torch
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    counts = [1]
+
+    def before_forward():
+        if torch._C._current_graph_task_id() == -1:
+            counts[-1] += 1
+
+    def after_step():
+        if counts[-1] > 0:
+            counts.append(0)
+        if len(counts) > _COUNTED_STEPS:
+            forward.remove()
+            step.remove()
+            seen["passes"] = min(counts[:-1])
+            report.write()
+
+    forward = root.register_forward_pre_hook(lambda *_: quietly("the report of FSDP2", before_forward))
+    step = register_optimizer_step_post_hook(lambda *_: quietly("the report of FSDP2", after_step))
 
 
 def _takes_lists(fully_shard):

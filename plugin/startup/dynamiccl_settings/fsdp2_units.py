@@ -5,6 +5,9 @@ A unit is what FSDP2 gathers and reduces in one call: the parameters of one modu
 cannot be put into another unit after fully_shard, so a module of a longer unit is sharded when the last module of its
 unit has come, at the latest when a module of another class, with other arguments, or around it is sharded.
 """
+import weakref
+
+from dynamiccl_settings.report import quietly
 
 _ALONE = "the module was to share a unit, but no module around it was wrapped before its first forward pass: wrap the " \
          "outermost module last, or remove modules_per_unit from the settings"
@@ -18,13 +21,14 @@ class Units:
         self._size = size
         self._shard = shard
         self._waiting, self._arguments, self._handles = [], {}, []
-        self._row, self._row_arguments = [], {}
+        # The module of the last call, which this object does not keep alive, the arguments, and the length of its row.
+        self._last, self._row_arguments, self._row = _no_module, {}, 0
         # The most modules in a row that could share a unit, and the most that do.
         self.longest_row, self.largest = 1, 1
 
     def add(self, module, arguments):
         """Shards the module, or keeps it until its unit is complete. Returns what the program's call returns."""
-        self._note_row(module, arguments)
+        quietly("the report of FSDP2", self._note_row, module, arguments)
         if not self._continues(module, arguments):
             self.flush()
         if self._size == 1 or isinstance(module, list) or _wraps_something(module):
@@ -50,11 +54,16 @@ class Units:
         return bool(self._waiting) and _alike(self._waiting[-1], module) and self._arguments == arguments
 
     def _note_row(self, module, arguments):
-        continues = bool(self._row) and _alike(self._row[-1], module) and self._row_arguments == arguments
-        self._row = [*(self._row if continues else []), module]
+        last = self._last()
+        continues = last is not None and _alike(last, module) and self._row_arguments == arguments
+        self._row = self._row + 1 if continues else 1
         self._row_arguments = arguments
-        if not isinstance(module, list):
-            self.longest_row = max(self.longest_row, len(self._row))
+        self._last = _no_module if isinstance(module, list) else weakref.ref(module)
+        self.longest_row = max(self.longest_row, self._row)
+
+
+def _no_module():
+    return None
 
 
 def _alike(one, other):
@@ -99,7 +108,10 @@ class Hybrid:
             self._report.left_alone("fsdp2.shard_ranks", self._ranks, reason)
             return
         if self._mesh is None:
-            self._mesh = self._make(arguments.get("mesh"))
+            self._mesh = quietly("the mesh of fsdp2.shard_ranks", self._make, arguments.get("mesh"))
+            if self._mesh is None:
+                self._report.left_alone("fsdp2.shard_ranks", self._ranks, "its mesh could not be made")
+                return
             self._report.applied("fsdp2.shard_ranks", self._ranks, self._ranks)
         arguments["mesh"] = self._mesh
 

@@ -7,9 +7,33 @@ import socket
 import sys
 
 
+# The launchers' variables for the rank; src/base/launch_variables.h has the same in this order.
+_RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+# The parts of the hook that failed, each of which says so once.
+_failed = set()
+
+
 def say(text):
     """Writes one line on standard error."""
     sys.stderr.write(f"dynamiccl: {text}\n")
+
+
+def quietly(part, action, *arguments):
+    """Returns what the action returns. If it fails, returns None and says so once for each part of the hook: the user's
+    program continues as it would without the hook."""
+    try:
+        return action(*arguments)
+    except Exception as error:  # noqa: B902, nothing of the hook may end the user's program
+        if part not in _failed:
+            _failed.add(part)
+            say(f"{part} failed and is left out: {type(error).__name__}: {error}")
+        return None
+
+
+def _rank():
+    """Returns the rank that the launcher gave this process; -1: none."""
+    given = next((os.environ[name] for name in _RANK_VARIABLES if os.environ.get(name)), "")
+    return int(given) if given.isdigit() else -1
 
 
 class Report:
@@ -45,13 +69,15 @@ class Report:
         report if the pattern contains %p."""
         if not self._pattern:
             return
-        rank = os.environ.get("RANK", os.environ.get("SLURM_PROCID", ""))
-        path = self._pattern.replace("%h", socket.gethostname()).replace("%p", str(os.getpid())).replace("%r", rank)
-        self.content.update(process_id=os.getpid(), rank=int(rank) if rank.isdigit() else -1)
+        rank = _rank()
+        path = self._pattern.replace("%h", socket.gethostname()).replace("%p", str(os.getpid()))
+        path = path.replace("%r", str(rank) if rank >= 0 else "")
+        self.content.update(process_id=os.getpid(), rank=rank)
         try:
             with open(path + ".new", "w", encoding="utf-8") as file:
-                json.dump(self.content, file, indent=1)
+                # A value that JSON does not know, such as an object of the framework, is reported by its text.
+                json.dump(self.content, file, indent=1, default=str)
             os.replace(path + ".new", path)
-        except OSError as error:
-            say(f"the report of the settings cannot be written: {path}: {error.strerror}")
+        except (OSError, TypeError, ValueError) as error:
+            say(f"the report of the settings cannot be written: {path}: {getattr(error, 'strerror', None) or error}")
             self._pattern = ""

@@ -9,6 +9,8 @@ VERSION = 1
 _CHECKSUM = re.compile(rb'("checksum"\s*:\s*")([0-9a-f]{64})(")')
 _NUMBER, _FLAG, _DEPTH, _COUNT = "a number above 0", "true or false", "a number from 0 to 8", "a whole number above 0"
 _ELEMENTS = "a whole number of elements, 0 or more"
+# Members that this process does not use: `dynamiccl run` reads some, people read the others.
+_OTHERS = {"format", "version", "checksum", "origin", "rules", "megatron", "zero"}
 # The settings of each framework, and which values a setting may have.
 KNOWN = {
     "ddp": {"bucket_cap_mb": _NUMBER, "first_bucket_mb": _NUMBER, "gradient_as_bucket_view": _FLAG, "static_graph": _FLAG},
@@ -67,7 +69,9 @@ def parse(path, data):
         raise SettingsError(f"{path}: version {document.get('version')}, this build reads {VERSION}")
     if "checksum" in document and not _checksum_fits(data):
         raise SettingsError(f"{path}: the checksum does not fit: the file is damaged or was edited")
-
+    unknown = sorted(set(document) - _OTHERS - set(KNOWN))
+    if unknown:
+        raise SettingsError(f"{path}: {unknown[0]} is not known")
     return {name: _checked_group(path, name, document[name]) for name in KNOWN if name in document}
 
 

@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Marks the training steps in the trace, so that a step with only one call is recognised as a step.
 
-A step ends with step() of the optimizer that stepped first. Where forward prefetching is asked for, the calls of the
-forward pass before the second module computes are marked too. A mark is written by dynamicclMarkPhase
-(src/annotate/phase_marker.h), which exists only in a process with libdynamiccl.so.
+A step ends with step() of the optimizer that stepped first. If that one is gone, or another one has stepped some times
+without it, the other one ends steps from then on, as after a warm-up with an optimizer of its own. Where forward
+prefetching is asked for, the calls of the forward pass before the second module computes are marked too. A mark is
+written by dynamicclMarkPhase (src/annotate/phase_marker.h), which exists only in a process with libdynamiccl.so.
 """
 import ctypes
+import weakref
+
+from dynamiccl_settings.report import quietly
+
+# The number of steps of another optimizer after which the one that ends steps is taken to be out of use. A program that
+# trains two models in turns steps one of them less often between two steps of the other.
+_OUT_OF_USE = 8
 
 _PHASE_FORWARD, _PHASE_OTHER, _STAGE_UNKNOWN = 1, 4, 4
 # The step that is marked, the function that marks (None: no step is marked), and whether optimizers end steps.
@@ -24,15 +32,19 @@ def mark(optimizer_module):
     if register is None:
         return
     _now["mark_phase"] = mark_phase
-    first = {"optimizer": None}
+    ends, others = {"optimizer": lambda: None}, weakref.WeakKeyDictionary()
 
-    def after_step(optimizer, _args, _kwargs):
-        if first["optimizer"] is None:
-            first["optimizer"] = id(optimizer)
-        if first["optimizer"] == id(optimizer) and _now["by_optimizer"]:
+    def after_step(optimizer):
+        if ends["optimizer"]() is not optimizer:
+            others[optimizer] = others.get(optimizer, 0) + 1
+            if ends["optimizer"]() is not None and others[optimizer] < _OUT_OF_USE:
+                return
+            ends["optimizer"] = weakref.ref(optimizer)
+        others.clear()
+        if _now["by_optimizer"]:
             end_step()
 
-    register(after_step)
+    register(lambda optimizer, _args, _kwargs: quietly("the mark of a step", after_step, optimizer))
 
 
 def leave_optimizers():

@@ -19,6 +19,8 @@ class TorchSettings:
         2.4 and 2.5."""
         named = {"torch.nn.parallel.distributed": lambda module: ddp.apply(module, self.usable("ddp"), self.report),
                  "deepspeed": lambda module: deepspeed.apply(module, self.usable("deepspeed"), self.report),
+                 # torch.compile must not trace and compile the hook's own functions.
+                 "torch._dynamo.trace_rules": lambda module: module.add("dynamiccl_settings"),
                  "torch.distributed._composable.fsdp.fully_shard": self._fsdp2,
                  "torch.distributed.fsdp._fully_shard._fully_shard": self._fsdp2}
         if self.report.wanted:

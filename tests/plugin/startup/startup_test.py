@@ -60,9 +60,10 @@ class Program(unittest.TestCase):
             self.write(package + "/__init__.py", "")
         self.write(DDP, PARALLEL.format(arguments=arguments))
 
-    def run_script(self, script, *flags, settings=None):
-        """Standard output, standard error and the report, which is None where there is none."""
-        environment = {**os.environ, "PYTHONPATH": STARTUP + os.pathsep + self.folder, "RANK": "1",
+    def run_script(self, script, *flags, settings=None, launcher=None):
+        """Standard output, standard error and the report, which is None where there is none. `launcher` has the variables
+        of a launcher other than torchrun."""
+        environment = {**os.environ, "PYTHONPATH": STARTUP + os.pathsep + self.folder, **(launcher or {"RANK": "1"}),
                        "PYTHONDONTWRITEBYTECODE": "1", "DYNAMICCL_FRAMEWORK_REPORT": self.path("report.json")}
         if settings is not None:
             environment["DYNAMICCL_FRAMEWORK_SETTINGS"] = self.write("s.json", settings)
@@ -116,7 +117,7 @@ class Startup(Program):
         whole = settings_text(ddp={"bucket_cap_mb": 100})
         damaged = {whole.replace("100", "101"): "checksum", whole[:-9]: "cut", whole.replace('n": 1', 'n": 2'): "version 2",
                    settings_text(ddp={"bucket_cap": 1}): "not known", settings_text(ddp={"bucket_cap_mb": True}): "not a number",
-                   settings_text(ddp=[]): "no object",
+                   settings_text(ddp=[]): "no object", settings_text(dpd={"bucket_cap_mb": 1}): "dpd is not known",
                    settings_text(fsdp2={"shard_ranks": 1.5}): "not a whole number", settings_text(deepspeed={"reduce_bucket_size": 0}): "whole number", "[]": "no settings file"}
         for text, reason in damaged.items():
             with self.subTest(reason=reason):
@@ -145,6 +146,78 @@ class Startup(Program):
         self.assertIn("of the user", err)
         self.assertEqual(out, "constructed 100 False\n")
 
+    def test_a_sitecustomize_that_imports_torch_first_changes_nothing(self):
+        self.write("sitecustomize.py", "import torch.nn.parallel.distributed")
+        out, err, _ = self.run_script(self.USE, settings=settings_text(ddp={"bucket_cap_mb": 100}))
+        self.assertEqual((out, err), ("constructed 100 False\n", ""))
+
+    def test_the_launchers_own_variables_name_the_rank(self):
+        for launcher in ({"OMPI_COMM_WORLD_RANK": "3", "SLURM_PROCID": "0"}, {"SLURM_PROCID": "3"}, {"RANK": "3", "SLURM_PROCID": "0"}):
+            with self.subTest(launcher=launcher):
+                _, _, report = self.run_script(self.USE, launcher=launcher)
+                self.assertEqual(report["rank"], 3)
+
+    def test_an_error_of_the_hook_is_one_line_and_the_program_goes_on(self):
+        out, err, _ = self.run_script("""
+            from torch.nn.parallel import distributed
+            class Late(distributed.DistributedDataParallel):
+                def __init__(self, *arguments):
+                    super().__init__(*arguments)
+                    self.own = []
+                def parameters(self): return self.own
+            for _ in range(2):
+                print(Late("model").own)
+        """, settings=settings_text(ddp={"bucket_cap_mb": 100}))
+        self.assertEqual(out, "constructed 100 False\n[]\n" * 2)
+        self.assertRegex(err, r"\Adynamiccl: the report of DDP failed and is left out: AttributeError: .*own.*\n\Z")
+
+    def test_a_value_that_is_no_json_does_not_end_the_program(self):
+        self.torch(arguments="bucket_cap_mb=None, static_graph=False")
+        out, _, report = self.run_script("""
+            from torch.nn.parallel import distributed
+            class Odd(distributed.DistributedDataParallel):
+                static_graph = property(lambda self: {1, 2}, lambda self, value: None)
+            Odd("model")
+        """, settings=settings_text(ddp={"static_graph": True}))
+        self.assertEqual(out, "constructed None True\n")
+        self.assertEqual(report["settings"]["ddp.static_graph"]["in_effect"], "{1, 2}")
+
+    def test_a_first_bucket_keeps_the_other_sizes_of_the_programs_list(self):
+        self.torch(arguments="bucket_cap_mb=None, bucket_cap_mb_list=None")
+        self.write(DDP, PARALLEL.format(arguments="bucket_cap_mb=None, bucket_cap_mb_list=None").replace(
+            'locals().get("static_graph"))', "bucket_cap_mb_list)"))
+        for given, asked, expected in (("bucket_cap_mb_list=[3, 50, 7]", {}, [0.5, 50, 7]), ("bucket_cap_mb_list=[3]", {}, [0.5, 3]),
+                                       ("bucket_cap_mb=9", {}, [0.5, 9]), ("", {}, [0.5, 25]),
+                                       ("bucket_cap_mb_list=[3, 50]", {"bucket_cap_mb": 5}, [0.5, 5])):
+            with self.subTest(given=given, asked=asked):
+                out, _, _ = self.run_script(f"""
+                    from torch.nn.parallel.distributed import DistributedDataParallel
+                    DistributedDataParallel("model", {given})
+                """, settings=settings_text(ddp={"first_bucket_mb": 0.5, **asked}))
+                self.assertTrue(out.endswith(f"{expected}\n"), out)
+
+    def test_the_lists_of_several_objects_follow_one_another_while_they_live(self):
+        self.write(DDP, PARALLEL.format(arguments="bucket_cap_mb=None").replace("def parameters(self): return []", """
+    sizes = iter([[4, 8], [16], [32]])
+    def parameters(self):
+        import argparse
+        self.own = getattr(self, "own", None) or next(self.sizes)
+        return [argparse.Namespace(requires_grad=True, numel=lambda n=n: n, element_size=lambda: 1,
+                                   device=argparse.Namespace(type="cpu")) for n in self.own]
+    def _get_ddp_logging_data(self):
+        return {"bucket_sizes": ", ".join(str(2 * n) for n in self.own)}
+"""))
+        _, err, report = self.run_script("""
+            from torch.nn.parallel.distributed import DistributedDataParallel
+            dropped = DistributedDataParallel("model")
+            kept = DistributedDataParallel("model")
+            del dropped
+            last = DistributedDataParallel("model")
+        """)
+        self.assertEqual(err, "")
+        ddp = report["frameworks"]["ddp"]
+        self.assertEqual((ddp["constructed"], ddp["parameters"], ddp["buckets"], ddp["gradient_bytes"]), (3, [16, 32], [32, 64], 48))
+
     def test_a_torch_with_other_insides_is_left_alone(self):
         self.write(DDP, "DistributedDataParallel = None\n")
         out, err, _ = self.run_script("import torch.nn.parallel.distributed; print('imported')",
@@ -159,6 +232,79 @@ class Startup(Program):
         self.assertEqual(out, "constructed 7 False\n")
         self.assertRegex(err, r"\Adynamiccl: ddp.bucket_cap_mb is left alone: ranks cannot agree .*\n\Z")
         self.assertIn("cannot agree", report["settings"]["ddp.bucket_cap_mb"]["reason"])
+
+
+# The part of FSDP2 that the hook touches.
+SHARD = """
+class FSDPModule: pass
+def fully_shard(module, *, mesh=None, reshard_after_forward=None):
+    \"\"\"Takes a module or a list[nn.Module].\"\"\"
+    print("sharded", module.name, reshard_after_forward, mesh)
+    return module
+"""
+MODULE = """
+import torch.distributed
+class Module:
+    def __init__(self, name): self.name = name
+    def modules(self): return [self]
+    def register_forward_pre_hook(self, hook, prepend=False):
+        print("watched")
+"""
+
+
+class Fsdp2(Program):
+    NEW, OLD = "torch/distributed/fsdp/_fully_shard/_fully_shard.py", "torch/distributed/_composable/fsdp/fully_shard.py"
+
+    def setUp(self):
+        super().setUp()
+        for package in ("torch/distributed", "torch/distributed/fsdp", "torch/distributed/fsdp/_fully_shard",
+                        "torch/distributed/_composable", "torch/distributed/_composable/fsdp"):
+            self.write(package + "/__init__.py", "")
+        self.write("torch/distributed/__init__.py", "is_available = is_initialized = lambda: True\nget_world_size = lambda: 1\n")
+        self.write("torch/distributed/fsdp/_fully_shard/__init__.py", "from ._fully_shard import FSDPModule, fully_shard\n")
+        self.write("torch/distributed/fsdp/__init__.py", "from ._fully_shard import FSDPModule, fully_shard\n")
+        self.write("torch/distributed/_composable/fsdp/__init__.py", "from .fully_shard import FSDPModule, fully_shard\n")
+        self.write(self.NEW, SHARD)
+        # Newer releases keep the old name and take what it defines from the new place.
+        self.write(self.OLD, "from torch.distributed.fsdp import FSDPModule, fully_shard\n")
+        self.write("model.py", MODULE)
+
+    def shard(self, package="torch.distributed.fsdp", call="fully_shard(Module('a'))", **settings):
+        return self.run_script(f"from {package} import fully_shard\nfrom model import Module\n{call}\n",
+                               settings=settings_text(fsdp2=settings))
+
+    def test_the_module_may_be_given_by_its_name(self):
+        for call in ("fully_shard(Module('a'))", "fully_shard(module=Module('a'))", "fully_shard(mesh=None, module=Module('a'))"):
+            with self.subTest(call=call):
+                out, err, _ = self.shard(call=call, reshard_after_forward=False)
+                self.assertEqual((out, err), ("sharded a False None\nwatched\n", ""))
+
+    def test_wrong_arguments_are_reported_by_torch(self):
+        for arguments in ("", "Module('a'), module=Module('b')", "Module('a'), None", "Module('a'), no=1"):
+            with self.subTest(arguments=arguments):
+                call = f"try: fully_shard({arguments})\nexcept TypeError as error: print(error)"
+                out, err, _ = self.shard(call=call, reshard_after_forward=False)
+                self.assertEqual(err, "")
+                self.assertIn("fully_shard()", out)
+
+    def test_the_old_name_is_wrapped_once(self):
+        for package in ("torch.distributed._composable.fsdp", "torch.distributed.fsdp"):
+            with self.subTest(package=package):
+                out, err, report = self.shard(package, reshard_after_forward=True)
+                self.assertEqual((out, err), ("sharded a True None\nwatched\n", ""))
+
+    def test_a_release_that_has_the_old_name_alone_is_wrapped(self):
+        self.write("torch/distributed/fsdp/__init__.py", "")
+        self.write(self.OLD, SHARD)
+        out, err, _ = self.shard("torch.distributed._composable.fsdp", reshard_after_forward=True)
+        self.assertEqual((out, err), ("sharded a True None\nwatched\n", ""))
+
+    def test_what_a_sitecustomize_has_imported_is_wrapped_in_all_packages(self):
+        self.write("sitecustomize.py", "import torch.distributed._composable.fsdp")
+        for package in ("torch.distributed._composable.fsdp", "torch.distributed.fsdp", "torch.distributed.fsdp._fully_shard"):
+            with self.subTest(package=package):
+                out, err, _ = self.shard(package, reshard_after_forward=True)
+                self.assertEqual((out, err), ("sharded a True None\nwatched\n", ""))
 
 
 # The part of DeepSpeed that the hook touches.
@@ -240,6 +386,13 @@ class DeepSpeed(Program):
                 self.assertEqual(out, f"initialized {json.dumps(zero)}\n")
                 self.assertEqual(err.count("\n"), 1, err)
                 self.assertIn(reason, rows[f"deepspeed.{next(iter(settings))}"]["reason"])
+
+    def test_other_insides_leave_the_settings_alone_and_the_program_running(self):
+        self.write("deepspeed/runtime/zero/config.py", "class DeepSpeedZeroConfig: pass\n")
+        out, err, rows = self.train({"stage": 1, "reduce_bucket_size": 7}, "config", reduce_bucket_size=5)
+        self.assertEqual(out, 'initialized {"reduce_bucket_size": 7, "stage": 1}\n')
+        self.assertIn("dynamiccl: the change of DeepSpeed's configuration failed and is left out: AttributeError", err)
+        self.assertIn("other insides", rows["deepspeed.reduce_bucket_size"]["reason"])
 
 
 class Store:

@@ -51,6 +51,27 @@ TEST(BucketReceipt, IsNotInEffectWhereGradientsTravelOtherwise) {
   EXPECT_EQ(Bucket({Ddp({4000, 8000})}, StepOf({{kReduce, 2000}})).standing, SettingStanding::kNotInEffect);
 }
 
+// SyncBatchNorm sums its statistics in backward, and the first bucket of a model may be smaller than they
+// are.
+TEST(BucketReceipt, AllowsStatisticsThatAreLargerThanTheSmallestBucket) {
+  const auto report = Ddp({400, 400'000});
+  const auto with = [](int64_t elements) {
+    return StepOf({{kReduce, 100}, {kReduce, elements}, {kReduce, elements}, {kReduce, 100'000}});
+  };
+  EXPECT_EQ(Bucket({report}, with(2048)).standing, SettingStanding::kInEffect);
+  EXPECT_EQ(Bucket({report}, with(20'000)).standing, SettingStanding::kNotInEffect);
+}
+
+TEST(BucketReceipt, OfSeveralModelsIsProvedOrLeftOpen) {
+  HookReport two = Ddp({4000, 8000, 12000});
+  two.ddp->constructed = 2;
+  EXPECT_EQ(Bucket({two}, StepOf({{kReduce, 2000}, {kReduce, 3000}, {kReduce, 1000}})).standing,
+            SettingStanding::kInEffect);
+  const auto one_trains = Bucket({two}, StepOf({{kReduce, 2000}, {kReduce, 1000}}));
+  EXPECT_EQ(one_trains.standing, SettingStanding::kNotProvable);
+  EXPECT_THAT(one_trains.how, HasSubstr("2 AllReduces a step, 3 buckets of 2 objects of DDP"));
+}
+
 TEST(BucketReceipt, IsNotInEffectWhereTheHookDidNotRun) {
   const auto receipt = Bucket({}, StepOf({{kReduce, 1000}}));
   EXPECT_EQ(receipt.standing, SettingStanding::kNotInEffect);
@@ -85,6 +106,32 @@ TEST(ShardReceipt, ReshardingShowsInTheGathers) {
   EXPECT_EQ(Sharded("fsdp2.reshard_after_forward", false, kept), SettingStanding::kInEffect);
   EXPECT_EQ(Sharded("fsdp2.reshard_after_forward", false, again), SettingStanding::kNotInEffect);
   EXPECT_EQ(Sharded("fsdp2.reshard_after_forward", true, again), SettingStanding::kInEffect);
+}
+
+// Two forward passes of three modules, whose gradients are scattered after the second one alone.
+TEST(ShardReceipt, AccumulatedGradientsDoNotLookLikeResharding) {
+  const auto pass = [](int gathers, bool scatters) {
+    std::vector<std::pair<Collective, int64_t>> calls(static_cast<size_t>(gathers), {kGather, 10});
+    if (scatters) calls.insert(calls.end(), 3, {kScatter, 10});
+    return calls;
+  };
+  const auto both = [&](int gathers) {
+    auto calls = pass(gathers, false);
+    const auto last = pass(gathers, true);
+    calls.insert(calls.end(), last.begin(), last.end());
+    return StepOf(calls);
+  };
+  const auto standing = [](bool asked, const RecordedStep& step) {
+    const std::string setting = "fsdp2.reshard_after_forward";
+    const HookReport report{.rank = 0,
+                            .fsdp2 = Fsdp2Report{.wrapped = 3, .passes = 2},
+                            .settings = {{setting, {asked, asked, ""}}}};
+    return ReceiptsOf({{setting, asked}}, {report}, &step).front().standing;
+  };
+  EXPECT_EQ(standing(false, both(3)), SettingStanding::kInEffect);
+  EXPECT_EQ(standing(true, both(3)), SettingStanding::kNotInEffect);
+  EXPECT_EQ(standing(true, both(5)), SettingStanding::kInEffect);
+  EXPECT_EQ(standing(false, both(5)), SettingStanding::kNotInEffect);
 }
 
 // Three modules: three gathers forward, then those of the backward pass.

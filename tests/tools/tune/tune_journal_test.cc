@@ -57,6 +57,26 @@ TEST_F(TuneJournalTest, AStartThatDiffersEndsWhatIsFound) {
   EXPECT_TRUE(journal.Next(1, "tree/ll"));
 }
 
+// The results of earlier processes stay until the new journal, which has them too, is complete.
+TEST_F(TuneJournalTest, KeepsTheEarlierResultsIfItCannotGoOn) {
+  AddTwo();
+  std::filesystem::create_directory(path_ + ".new");
+  {
+    TuneJournal journal = Open();
+    EXPECT_TRUE(journal.Next(1, "default"));
+    EXPECT_TRUE(journal.Next(1, "ring/ll"));
+    EXPECT_FALSE(journal.Add({.turn = 2, .candidate = "default"}));
+  }
+  EXPECT_EQ(Open().found(), 2u);
+  std::filesystem::remove(path_ + ".new");
+  TuneJournal journal = Open();
+  EXPECT_TRUE(journal.Next(1, "default"));
+  EXPECT_TRUE(journal.Next(1, "ring/ll"));
+  ASSERT_TRUE(journal.Add({.turn = 2, .candidate = "default"}));
+  EXPECT_EQ(Open().found(), 3u);
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".new"));
+}
+
 // A command line holds any bytes, such as those of a file's name in Latin-1.
 TEST_F(TuneJournalTest, PlansThatAreNotUtf8GoOnAndAreToldApart) {
   {

@@ -150,6 +150,40 @@ TEST(TuneSearch, WhatFailedIsNotTheBestHoweverFastItWas) {
   EXPECT_NE(search.Best(), 1u);
 }
 
+// The third candidate was 10 % faster in eight turns, but the two that were faster still went to the final,
+// in which they win nothing. The turns that chose the finalists must not prove the third one.
+TEST(TuneSearch, WhatWasGivenUpBeforeTheFinalIsNotTheBest) {
+  TuneSearch search(DdpList(), 2);
+  std::map<size_t, int> runs;
+  for (auto turn = search.NextTurn(); !turn.empty(); turn = search.NextTurn()) {
+    for (const size_t candidate : turn) {
+      const bool lucky = candidate == 1 || candidate == 2;
+      const double fast = lucky && ++runs[candidate] <= 8 ? 8 : 10;
+      search.Record(candidate, candidate == 3 ? 9 : fast);
+    }
+  }
+  EXPECT_GE(search.RatioOf(3).turns, 6u);
+  EXPECT_LT(search.RatioOf(3).interval.high, 1);
+  EXPECT_FALSE(search.tried()[3].in);
+  EXPECT_EQ(search.Best(), 0u);
+}
+
+RecordedStep Unmarked(int64_t elements) {
+  RecordedStep step{.ranks = 2};
+  step.operations.push_back({.collective = Collective::kAllReduce, .elements = elements});
+  return step;
+}
+
+TEST(TuneCandidates, AStepWithHalfOfTheGradientsIsNoStep) {
+  const Candidate bucket{.values = {{"ddp.bucket_cap_mb", 1}}};
+  EXPECT_THAT(WhyNotComparable(bucket, Unmarked(500), Unmarked(1000)), HasSubstr("its step is not known"));
+  EXPECT_THAT(WhyNotComparable(bucket, Unmarked(1000), Unmarked(500)), HasSubstr("its step is not known"));
+  EXPECT_EQ(WhyNotComparable(bucket, Unmarked(1010), Unmarked(1000)), "");
+  RecordedStep marked = Unmarked(1000), half = Unmarked(500);
+  marked.marked = half.marked = true;
+  EXPECT_EQ(WhyNotComparable(bucket, half, marked), "");
+}
+
 TEST(TuneCandidates, AreFewerWhereTimeIsShort) {
   CandidateList list = DdpList();
   KeepLikeliest(5, list);

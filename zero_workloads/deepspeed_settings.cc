@@ -64,9 +64,9 @@ constexpr Key kKeys[] = {
     {"fp16.enabled", Meaning::kTogether},
     {"fp16.loss_scale", Meaning::kTogether},
     {"fp16.initial_scale_power", Meaning::kTogether},
-    {"fp16.loss_scale_window", Meaning::kValue, "--loss-scale-growth"},
-    {"fp16.hysteresis", Meaning::kValue, "--loss-scale-hysteresis"},
-    {"fp16.min_loss_scale", Meaning::kValue, "--least-loss-scale"},
+    {"fp16.loss_scale_window", Meaning::kTogether},
+    {"fp16.hysteresis", Meaning::kTogether},
+    {"fp16.min_loss_scale", Meaning::kTogether},
     {"bf16.enabled", Meaning::kTogether},
     {"communication_data_type", Meaning::kTogether},
     {"data_types.grad_accum_dtype", Meaning::kTogether},
@@ -176,12 +176,9 @@ class DeepSpeedReader {
     if (fp16 && bf16) return Complain("fp16 and bf16 are both enabled");
     const std::string type = fp16 ? "fp16" : bf16 ? "bf16" : "fp32";
     Add("fp16, bf16", "--dtype", {type});
-    if (fp16) {
-      const double scale = Get("fp16.loss_scale", 0.0);
-      Add("fp16.loss_scale", "--loss-scale", {scale == 0.0 ? "dynamic" : fmt::format("{}", scale)});
-      Add("fp16.initial_scale_power", "--first-loss-scale",
-          {fmt::format("{}", std::exp2(Get("fp16.initial_scale_power", 16.0)))});
-    }
+    const double scale = fp16 ? Get("fp16.loss_scale", 0.0) : 1.0;
+    if (fp16) Add("fp16.loss_scale", "--loss-scale", {scale == 0.0 ? "dynamic" : fmt::format("{}", scale)});
+    ReadDynamicScale(scale == 0.0);
     DYNAMICCL_CHECK_OK(ReadType("communication_data_type", "--reduce-type", type));
     DYNAMICCL_CHECK_OK(ReadType("data_types.grad_accum_dtype", "--accumulation-type", type));
     const std::vector<double> betas = Get("optimizer.params.betas", std::vector<double>{});
@@ -190,6 +187,25 @@ class DeepSpeedReader {
     Add("optimizer.params.betas", "--beta1", {fmt::format("{}", betas[0])});
     Add("optimizer.params.betas", "--beta2", {fmt::format("{}", betas[1])});
     return {};
+  }
+
+  // Translates the keys of a dynamic loss scale. With a fixed scale they are noted.
+  void ReadDynamicScale(bool dynamic) {
+    constexpr std::pair<const char*, const char*> kOptions[] = {
+        {"fp16.loss_scale_window", "--loss-scale-growth"},
+        {"fp16.hysteresis", "--loss-scale-hysteresis"},
+        {"fp16.min_loss_scale", "--least-loss-scale"}};
+    for (const auto& [key, option] : kOptions) {
+      if (Find(key) == nullptr) continue;
+      if (dynamic)
+        Add(key, option, {Find(key)->dump()});
+      else
+        file_.notes.push_back(
+            fmt::format("{}: {}: makes no difference, the loss scale is fixed", source_, key));
+    }
+    if (dynamic)
+      Add("fp16.initial_scale_power", "--first-loss-scale",
+          {fmt::format("{}", std::exp2(Get("fp16.initial_scale_power", 16.0)))});
   }
 
   // Translates a type that must be the model's or fp32.
@@ -319,7 +335,9 @@ Result<FileOptions> ReadDeepSpeedSettings(const std::filesystem::path& path, int
   std::ifstream stream(path);
   if (!stream) return MakeError(ErrorKind::kNotFound, "--deepspeed-config {}: {}", source, ErrnoText(errno));
   try {
-    return DeepSpeedReader(source, world).Read(Json::parse(stream));
+    Result<FileOptions> options = DeepSpeedReader(source, world).Read(Json::parse(stream));
+    if (options) options->translated = true;
+    return options;
   } catch (const Json::exception& error) {
     return MakeError(ErrorKind::kInvalidArgument, "{}: {}", source, error.what());
   }

@@ -11,6 +11,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "zero_workloads/checkpoint/checkpoint_command.h"
 #include "zero_workloads/estimate/estimate_command.h"
@@ -19,6 +22,7 @@
 #include "zero_workloads/settings_arguments.h"
 #include "zero_workloads/trainer.h"
 #include "zero_workloads/training_preset.h"
+#include "zero_workloads/void_options.h"
 
 namespace {
 
@@ -293,26 +297,32 @@ int Fail(const dynamiccl::Error& error) {
   return ExitCodeOf(error.kind);
 }
 
-// Appends the options of settings files to the arguments, and prints the files' notes on rank 0.
-dynamiccl::Status AddSettingsFiles(const CLI::App& train, std::vector<std::string>* arguments) {
+// Appends the options of settings files to the arguments, and prints the files' notes on rank 0. `translated`
+// gets the options that a file of another program stands for.
+dynamiccl::Status AddSettingsFiles(const CLI::App& train, std::vector<std::string>* arguments,
+                                   std::set<std::string>* translated) {
   DYNAMICCL_TRY(const dynamiccl::zero::RankEnvironment environment, dynamiccl::zero::ReadRankEnvironment());
   std::vector<std::string> own(arguments->begin() + 1, arguments->end());
   DYNAMICCL_TRY(const auto all, dynamiccl::zero::WithSettingsFiles(train, std::move(own), environment.world));
   arguments->resize(1);
   arguments->insert(arguments->end(), all.arguments.begin(), all.arguments.end());
+  *translated = all.translated;
   if (environment.rank > 0) return {};
   for (const std::string& note : all.notes) std::fputs((note + "\n").c_str(), stderr);
   return {};
 }
 
 // Applies a model preset and one of the ZeRO paper's configurations to options that were not given. Refuses a
-// preset that does not fit into memory.
-dynamiccl::Status Complete(const CLI::App& train, const std::string& preset, TrainingSettings* settings) {
+// preset that does not fit into memory, and options that do nothing unless they are `translated` ones.
+dynamiccl::Status Complete(const CLI::App& train, const std::string& preset,
+                           const std::set<std::string>& translated, TrainingSettings* settings) {
   const auto given = [&train](const char* option) { return train.count(option) > 0; };
   DYNAMICCL_TRY(const auto environment, dynamiccl::zero::ReadRankEnvironment());
   DYNAMICCL_CHECK_OK(dynamiccl::zero::TakeModelPreset(preset, given, environment.world, settings));
   DYNAMICCL_CHECK_OK(
       dynamiccl::zero::TakePaperConfig(given, settings->bucket_bytes, &settings->stage, &settings->residual));
+  const auto own = [&](const char* option) { return given(option) && !translated.contains(option); };
+  DYNAMICCL_CHECK_OK(dynamiccl::zero::CheckNoOptionIsVoid(own, *settings));
   return dynamiccl::zero::CheckPresetFits(preset, *settings, environment.world,
                                           dynamiccl::zero::RanksOnThisMachine(environment.world),
                                           dynamiccl::zero::AvailableHostBytes());
@@ -331,6 +341,7 @@ int main(int argc, char** argv) {
       "Trains; one process a rank, with rank and meeting point from torchrun's, Slurm's or MPI's variables.");
   TrainingSettings settings;
   std::string preset;
+  std::set<std::string> translated;
   AddModelOptions(train, &settings, &preset);
   AddDataOptions(train, &settings);
   AddTrainingOptions(train, &settings);
@@ -351,7 +362,7 @@ int main(int argc, char** argv) {
   checkpoint_command.Register(*checkpoint);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   if (!arguments.empty() && arguments[0] == train->get_name()) {
-    const auto status = AddSettingsFiles(*train, &arguments);
+    const auto status = AddSettingsFiles(*train, &arguments, &translated);
     if (!status) return Fail(status.error());
   }
   try {
@@ -368,7 +379,7 @@ int main(int argc, char** argv) {
   try {
     if (checkpoint->parsed()) {
       status = checkpoint_command.Run();
-    } else if (status = Complete(*train, preset, &settings); status) {
+    } else if (status = Complete(*train, preset, translated, &settings); status) {
       status = dynamiccl::zero::Train(settings);
     }
   } catch (const std::exception& failure) {

@@ -4,6 +4,7 @@
 #include "zero_workloads/resolve_checkpoints.h"
 
 #include "zero_workloads/device/device.h"
+#include "zero_workloads/training_preset.h"
 
 namespace dynamiccl::zero {
 namespace {
@@ -54,6 +55,7 @@ EstimateSettings EstimateSettingsOf(const TrainingSettings& settings, const Meas
   run.bucket_bytes = one_bucket ? 0 : static_cast<double>(settings.bucket_bytes);
   run.units_ahead = settings.units_ahead();
   run.blocks_in_unit = settings.blocks_in_unit();
+  TakeGradients(settings, &run);
   run.activations_of_block = ActivationsOfBlock(settings, options);
   return run;
 }

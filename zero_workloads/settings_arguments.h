@@ -2,6 +2,7 @@
 // Merges the options of settings files into a command line that names the files.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct SettingsArguments {
   std::vector<std::string> arguments;
   // Settings of the files that have no effect here, one sentence each.
   std::vector<std::string> notes;
+  // The appended options that a file of another program stands for, with their dashes.
+  std::set<std::string> translated;
 };
 
 // Adds --config and --deepspeed-config to the command.

@@ -7,7 +7,6 @@
 
 #include "src/base/host_memory.h"
 #include "zero_workloads/device/device.h"
-#include "zero_workloads/estimate/memory_estimate.h"
 #include "zero_workloads/estimate/model_preset.h"
 
 namespace dynamiccl::zero {
@@ -44,6 +43,7 @@ EstimateSettings EstimateOfRun(const TrainingSettings& settings, int world) {
     run.bucket_bytes = static_cast<double>(settings.bucket_bytes);
   run.units_ahead = settings.units_ahead();
   run.blocks_in_unit = settings.blocks_in_unit();
+  TakeGradients(settings, &run);
   if (StatesAreElsewhere(settings)) run.optimizer_bytes = 0;
   return run;
 }
@@ -52,13 +52,25 @@ std::string EstimateCommandLine(const EstimateSettings& run) {
   return fmt::format(
       "dynamiccl zero estimate --layers {} --hidden {} --sequence {} --vocabulary {} --untied-head --dtype "
       "{} "
-      "--ranks {} --tensor-parallel {} --batch {} --checkpoints {} --prefetch-units {} --unit-blocks {}{}",
+      "--ranks {} --tensor-parallel {} --batch {} --checkpoints {} --prefetch-units {} --unit-blocks {} "
+      "--gradient-type {}{}{}",
       run.shape->layers, run.shape->hidden, run.shape->sequence, run.shape->vocabulary, run.dtype, run.ranks,
       run.tensor_parallel, run.batch, Name(run.checkpoints), run.units_ahead, run.blocks_in_unit,
+      run.gradient_type, run.local_sum_bytes + run.shard_sum_bytes == 0 ? "" : " --accumulation-type fp32",
       run.optimizer_bytes ? fmt::format(" --optimizer-bytes {}", *run.optimizer_bytes) : "");
 }
 
 }  // namespace
+
+void TakeGradients(const TrainingSettings& settings, EstimateSettings* run) {
+  const double model_bytes = settings.dtype == "fp32" ? 4 : 2;
+  run->gradient_type = settings.reduce_type;
+  if (settings.micro_steps == 1) return;
+  if (settings.accumulates_locally())
+    run->local_sum_bytes = settings.accumulation_type == "fp32" ? 4 : model_bytes;
+  else
+    run->shard_sum_bytes = 4;
+}
 
 Status TakeModelPreset(const std::string& name, const std::function<bool(const char* option)>& given,
                        int world, TrainingSettings* settings) {

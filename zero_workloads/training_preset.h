@@ -7,9 +7,13 @@
 #include <string>
 
 #include "src/base/status.h"
+#include "zero_workloads/estimate/memory_estimate.h"
 #include "zero_workloads/training_settings.h"
 
 namespace dynamiccl::zero {
+
+// Sets in `run` the types of the gradients of a training run and of their sums over micro-steps.
+void TakeGradients(const TrainingSettings& settings, EstimateSettings* run);
 
 // Sets the preset's values for options that the user has not `given`: the model's shape, the tensor-parallel
 // degree, and a batch with the preset's number of sequences for each data rank. The vocabulary stays that of

@@ -281,9 +281,13 @@ bool TrainingSettings::accumulates_locally() const {
   return accumulation == "local" || (accumulation == "default" && stage < 2);
 }
 
+bool TrainingSettings::scales_dynamically() const {
+  return loss_scale == "dynamic" || (loss_scale == "default" && dtype == "fp16");
+}
+
 LossScaleSettings TrainingSettings::LossScaling() const {
   LossScaleSettings scaling;
-  scaling.dynamic = loss_scale == "dynamic" || (loss_scale == "default" && dtype == "fp16");
+  scaling.dynamic = scales_dynamically();
   if (scaling.dynamic) {
     scaling.first = first_loss_scale;
   } else if (loss_scale != "default") {

@@ -109,6 +109,7 @@ struct TrainingSettings {
   }
   int64_t units_ahead() const { return prefetch ? prefetch_units : 0; }
   GridSizes groups() const { return {tensor_parallel, shard_group, secondary_group}; }
+  bool scales_dynamically() const;
   // The loss scaling that `loss_scale` and the related options describe.
   LossScaleSettings LossScaling() const;
   // One line of name=value words with all settings that must be equal on all ranks. Checkpoints store it and

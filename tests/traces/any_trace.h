@@ -26,6 +26,7 @@ inline Trace AnyTrace(uint64_t seed) {
     section.opened = {static_cast<int64_t>(random() >> 1), static_cast<int64_t>(random() >> 1)};
     section.closed = rank != 2;
     section.lost = random() % 3;
+    section.replaced = section.lost / 2;
     if (rank == 0) section.set_end({ProcessEnd::How::kKilled, true, 9});
     if (rank == 2) section.set_end({ProcessEnd::How::kExited, false, 255});
     int64_t now = -5;

@@ -78,6 +78,22 @@ TEST(BadInput, OptionValues) {
                 "--hidden 100 is not a multiple of --heads 3");
 }
 
+TEST(BadInput, OptionsThatDoNothing) {
+  const std::vector<std::pair<std::vector<std::string>, const char*>> cases = {
+      {{"--first-loss-scale", "1024"}, "--first-loss-scale has no effect: the loss scale is fixed"},
+      {{"--dtype", "fp16", "--loss-scale", "8", "--loss-scale-growth", "5"},
+       "--loss-scale-growth has no effect: the loss scale is fixed"},
+      {{"--least-loss-scale", "2"}, "add --loss-scale dynamic"},
+      {{"--keep-checkpoints", "2"}, "--keep-checkpoints has no effect: the run has no checkpoints"},
+      {{"--accumulation", "local"}, "one micro-step adds up no gradients"},
+      {{"--accumulation-type", "model"}, "add --micro-steps 2 or more"},
+      {{"--stage", "2", "--micro-steps", "2", "--accumulation-type", "model"}, "sums of shards are in fp32"},
+      {{"--offload-buffer-bytes", "64K"}, "no states are offloaded"},
+      {{"--memory-allocator", "caching"}, "no memory is capped"},
+  };
+  for (const auto& [more, message] : cases) ExpectFailure(SmallModelWith(more), kUsage, message);
+}
+
 TEST(BadInput, PrefetchWindow) {
   const auto with = [](const char* units, const std::vector<std::string>& more) {
     std::vector<std::string> arguments = SmallModelWith({"--prefetch-units", units});

@@ -166,6 +166,25 @@ TEST(Resuming, ValuesOfTheEngineAreNumbers) {
   EXPECT_FALSE(CheckEngineValues(part));
 }
 
+// Version 0.1.0 saved the scale of a run with a fixed one too.
+TEST(Resuming, TheScaleOfARunWithAFixedOneIsDropped) {
+  const auto scale_of = [](const std::string& settings) {
+    Values values = {{"settings", settings},
+                     {"optimizer.steps", "4"},
+                     {"loss_scale.value", "0x1p+3"},
+                     {"loss_scale.clean_steps", "0"},
+                     {"loss_scale.overflows_left", "2"}};
+    DropFixedLossScale(values);
+    EXPECT_EQ(values.at("optimizer.steps"), "4");
+    return values.contains("loss_scale.value") && values.contains("loss_scale.clean_steps");
+  };
+  EXPECT_FALSE(scale_of("stage=1 dtype=fp16 loss_scale=8"));
+  EXPECT_FALSE(scale_of("stage=1 dtype=bf16 loss_scale=default"));
+  EXPECT_TRUE(scale_of("stage=1 dtype=bf16 loss_scale=dynamic"));
+  EXPECT_TRUE(scale_of("stage=1 dtype=fp16 loss_scale=default"));
+  EXPECT_TRUE(scale_of("stage=1")) << "nothing says that it was fixed";
+}
+
 TEST(Resuming, OptionsThatMakeNoSenseAreRefused) {
   EXPECT_TRUE(Validate(CheckpointSettings{}));
   EXPECT_TRUE(Validate(CheckpointSettings{.directory = "d", .every = 1, .async = true, .resume = "30"}));

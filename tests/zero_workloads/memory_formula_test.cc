@@ -71,12 +71,7 @@ void ExpectFormulas(const Case& run, const MemoryReport& memory) {
   EXPECT_GT(memory.activations_kept, 0);
 }
 
-// The estimate is the paper's, without padding: a unit's shard is padded to 128 elements, its parameters to
-// 32 each, of which this model's all are multiples.
-void ExpectEstimated(const Case& run, const MemoryReport& memory, int64_t layers = kBlocks,
-                     int64_t ahead = 1) {
-  SCOPED_TRACE("estimate, stage " + std::to_string(run.stage) + ", ranks " + std::to_string(run.ranks));
-  EstimateSettings settings;
+EstimateSettings SmallModelOf(EstimateSettings settings, const Case& run, int64_t layers) {
   settings.shape = TransformerShape{.layers = layers,
                                     .hidden = kHidden,
                                     .sequence = kSequence,
@@ -85,6 +80,15 @@ void ExpectEstimated(const Case& run, const MemoryReport& memory, int64_t layers
   settings.dtype = run.type;
   settings.ranks = run.ranks;
   settings.bucket_bytes = kBucketBytes;
+  return settings;
+}
+
+// The estimate is the paper's, without padding: a unit's shard is padded to 128 elements, its parameters to
+// 32 each, of which this model's all are multiples.
+void ExpectEstimated(const Case& run, const MemoryReport& memory, int64_t layers = kBlocks,
+                     int64_t ahead = 1) {
+  SCOPED_TRACE("estimate, stage " + std::to_string(run.stage) + ", ranks " + std::to_string(run.ranks));
+  EstimateSettings settings = SmallModelOf({}, run, layers);
   settings.units_ahead = ahead;
   const StageEstimate estimate = EstimateOf(settings)[static_cast<size_t>(run.stage)];
   // The estimator leaves out the head's bias of 256 numbers.
@@ -199,6 +203,37 @@ TEST(MemoryFormula, AnOwnerHoldsItsUnitsWhole) {
     EXPECT_EQ(memory.current.at("gradients"), 2 * own);
     EXPECT_EQ(memory.current.at("parameters"), 2 * own + (stage < 3 ? 2 * all : 0));
     EXPECT_EQ(memory.peak.at("buckets"), 2 * 2 * std::max(sizes.root, sizes.block));
+  }
+}
+
+// Sums over micro-steps come on top of what one micro-step takes, and the estimate has them.
+TEST(MemoryFormula, SumsOverMicroStepsAreEstimated) {
+  struct Sums {
+    int stage;
+    std::vector<std::string> more;
+    double local, shard;  // bytes of a parameter
+  };
+  for (const auto& [stage, more, local, shard] :
+       std::vector<Sums>{{0, {}, 4, 0},
+                         {0, {"--accumulation-type", "model"}, 2, 0},
+                         {2, {}, 0, 4},
+                         {3, {}, 0, 4},
+                         {2, {"--accumulation", "local"}, 4, 0},
+                         {3, {"--accumulation", "local"}, 4, 0}}) {
+    SCOPED_TRACE(testing::Message() << "stage " << stage << ", local " << local);
+    std::vector<std::string> arguments = {"--micro-steps", "2"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Case run{2, stage, "bf16"};
+    EstimateSettings settings{.local_sum_bytes = local, .shard_sum_bytes = shard};
+    const auto estimated = EstimateOf(SmallModelOf(settings, run, kBlocks))[static_cast<size_t>(stage)];
+    // Local sums live from the first micro-step to the last, beside autograd's gradients of some units.
+    const MemoryReport memory = MemoryOf(run, arguments);
+    const bool lasts = local == 0;
+    const auto counted = static_cast<double>((lasts ? memory.current : memory.peak).at("gradients"));
+    const Sizes sizes = SizesAt(2);
+    EXPECT_GE(counted, estimated.states.gradients);
+    EXPECT_LE(counted, estimated.states.gradients * 1.02 + 4096 +
+                           static_cast<double>(lasts ? 0 : 2 * (sizes.root + 2 * sizes.block)));
   }
 }
 

@@ -80,6 +80,26 @@ TEST(StateFile, FailuresNameTheFileAndTheReason) {
               HasSubstr(path + ": cannot be read: the file ends too early"));
 }
 
+// Without the check the write would make the file long again, and its middle would read as zeros.
+TEST(StateFile, IsNotWrittenOnAfterAnotherProcessCutIt) {
+  const TemporaryFolder folder;
+  const std::string path = (folder / "states").string();
+  const StateFile file(path, 4 * kBlockElements);
+  alignas(kDiskBlock) static float memory[kBlockElements];
+  std::filesystem::resize_file(path, kDiskBlock);
+  EXPECT_THAT(FailureOf([&] { file.Write(3 * kBlockElements, 1, memory); }),
+              HasSubstr(path + ": it was cut to 4096 of 16384 bytes"));
+}
+
+// A rank that owns no unit.
+TEST(FileAdamW, StepsWithoutElements) {
+  const TemporaryFolder folder;
+  const auto none = MakeAdamW(0, InFiles(folder, kDiskBlock), {}, at::kCPU);
+  none->Step(at::empty({0}), 1e-2, {});
+  EXPECT_EQ(none->steps(), 1);
+  EXPECT_EQ(none->master().numel(), 0);
+}
+
 // Any length, any size of sub-group: the states after some steps are those of one fused step over all.
 TEST(FileAdamW, EqualsAdamWInMemory) {
   const unsigned seed = test::TestSeed(1);

@@ -109,6 +109,22 @@ TEST(TrainingPreset, IsRefusedFromTheEstimateOn) {
                     HasSubstr("dynamiccl zero estimate --layers 12 --hidden 768")));
 }
 
+// Local sums of gradients are 4 bytes of each parameter on each rank, and 85 million parameters are in the
+// blocks.
+TEST(TrainingPreset, SumsOverMicroStepsCount) {
+  TrainingSettings settings = With("gpt2", 2);
+  settings.stage = 2;
+  const auto fits = [&](int64_t bytes) { return bool(CheckPresetFits("gpt2", settings, 2, 1, bytes)); };
+  int64_t bytes = int64_t{1} << 28;
+  while (!fits(bytes)) bytes += int64_t{1} << 26;
+  settings.micro_steps = 2;
+  EXPECT_FALSE(fits(bytes)) << "sums of shards";
+  EXPECT_TRUE(fits(bytes + 2 * 100'000'000 + (int64_t{1} << 26)));
+  settings.accumulation = "local";
+  EXPECT_FALSE(fits(bytes + 2 * 100'000'000));
+  EXPECT_TRUE(fits(bytes + 4 * 100'000'000));
+}
+
 TEST(TrainingPreset, AMemoryCapIsOfEachRank) {
   TrainingSettings settings = With("gpt2", 2);
   settings.residual.memory_cap = 1 << 20;

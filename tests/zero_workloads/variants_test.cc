@@ -93,6 +93,15 @@ TEST(Variants, OneOwnerForEachUnitWithOtherOptions) {
   }
 }
 
+// With a unit for each parameter any number of ranks may run, and of 24 ranks some own none of the 18 units.
+TEST(Variants, OwnersOfNothingOffloadTheirStatesToo) {
+  const TemporaryFolder folder;
+  const Arguments run = {"--exchange", "layer_owner", "--unit", "parameter", "--stage",
+                         "1",          "--batch",     "24",     "--layers",  "1"};
+  const TrainingReport reference = Train(24, run);
+  ExpectEqual(reference, 24, Joined(run, {"--offload-optimizer", "nvme:" + (folder / "").string()}));
+}
+
 // A run of owners continues a run of parts, and the other way round.
 TEST(Variants, CheckpointsOfOwnersAreThoseOfAnyOtherRun) {
   const TemporaryFolder folder;

@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "src/base/counted.h"
 #include "src/base/statistics.h"
 #include "traces/export/trace_export.h"
 #include "traces/format/matched_calls.h"
@@ -136,7 +137,8 @@ Result<Exported> ExportNcclTests(const Trace& trace) {
         {fmt::format("{}_perf.{}.json", ProgramOf(key.first), key.second),
          FileOf(key, run, trace.sections[0]).dump(1, ' ', false, Json::error_handler_t::replace) + "\n"});
   }
-  if (untimed > 0) exported.notes.push_back(fmt::format("{} collectives left out: no duration", untimed));
+  if (untimed > 0)
+    exported.notes.push_back(fmt::format("{} left out: no duration", Counted(untimed, "collective")));
   return exported;
 }
 

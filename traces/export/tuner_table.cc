@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "src/base/counted.h"
 #include "traces/export/trace_export.h"
 #include "traces/format/trace_calls.h"
 
@@ -116,7 +117,8 @@ Result<Exported> ExportTunerTable(const Trace& trace) {
   for (const auto& [key, choices] : table) text += Rows(key, choices);
   Exported exported{{{"", std::move(text)}}, {}};
   if (without > 0)
-    exported.notes.push_back(fmt::format("{} calls left out: no tuner chose their algorithm", without));
+    exported.notes.push_back(
+        fmt::format("{} left out: no tuner chose the algorithm", Counted(without, "call")));
   return exported;
 }
 

@@ -18,6 +18,7 @@ TraceSection DescriptionOf(const TraceSection& section) {
   description.closed_at = section.closed_at;
   description.closed = section.closed;
   description.lost = section.lost;
+  description.replaced = section.replaced;
   return description;
 }
 

@@ -45,6 +45,7 @@ TraceHeader HeaderOf(const TraceSection& section, uint64_t records) {
   header.segments = 1;
   header.closed = section.closed ? 1 : 0;
   header.lost = section.lost;
+  header.replaced = section.replaced;
   header.closed_at = section.closed_at;
   header.section_bytes = kTraceHeaderBytes + header.segment_bytes;
   return header;
@@ -76,6 +77,7 @@ TraceSection SectionOf(const TraceHeader& header) {
   section.closed_at = header.closed_at;
   section.closed = header.closed != 0;
   section.lost = header.lost;
+  section.replaced = std::min(header.replaced, header.lost);
   return section;
 }
 

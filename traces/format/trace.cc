@@ -49,7 +49,7 @@ bool operator==(const TraceSection& a, const TraceSection& b) {
   const auto described = [](const TraceSection& s) {
     return std::tie(s.rank, s.world, s.process_id, s.flags, s.host, s.library, s.writer,
                     s.opened.monotonic_ns, s.opened.realtime_ns, s.closed_at.monotonic_ns,
-                    s.closed_at.realtime_ns, s.closed, s.lost);
+                    s.closed_at.realtime_ns, s.closed, s.lost, s.replaced);
   };
   return described(a) == described(b) && a.records.size() == b.records.size() &&
          (a.records.empty() ||

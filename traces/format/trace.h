@@ -37,9 +37,10 @@ struct TraceSection {
   ClockAnchor opened;
   ClockAnchor closed_at;
   bool closed = false;  // the process ended in order
-  // Number of records that are missing: overwritten, written by a thread without a ring, incomplete or
-  // damaged.
+  // Number of records that are missing: replaced, written by a thread without a ring, incomplete or damaged.
   uint64_t lost = 0;
+  // The part of `lost` that newer records replaced in a full ring, by design (DYNAMICCL_TRACE_RECORDS).
+  uint64_t replaced = 0;
   std::vector<TraceRecord> records;
 
   bool mirrored() const { return (flags & kTraceMirrored) != 0; }

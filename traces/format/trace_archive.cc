@@ -12,6 +12,7 @@
 #include <fstream>
 #include <ostream>
 
+#include "src/base/counted.h"
 #include "traces/format/byte_source.h"
 #include "traces/format/record_columns.h"
 #include "traces/format/record_stream.h"
@@ -22,6 +23,8 @@ namespace {
 
 // Maximum bytes of a block's payload: twice the longest block without compression.
 constexpr size_t kMaxPayload = 8u << 20;
+// Number of damages that salvage describes; it counts the others. A hostile file may have one every 48 bytes.
+constexpr size_t kDescribedDamages = 20;
 
 // The checksum of a header covers all bytes before the checksum.
 template <typename Header>
@@ -156,22 +159,32 @@ class ArchiveParser {
     while (!ended_ && offset_ < bytes_.size()) {
       if (const Status status = ReadBlock(); !status) {
         if (strict_) return status;
-        damage_.push_back(status.error().message);
+        Note(status);
         FindNextBlock();
       }
     }
     if (strict_ && !ended_) return Fail("the archive ends here, but no end block has come");
     DYNAMICCL_CHECK_OK(FinishSection());
-    if (!strict_ && !ended_)
-      damage_.push_back(Fail("the archive ends here, but no end block has come").value().message);
+    if (!strict_ && !ended_) Note(Fail("the archive ends here, but no end block has come"));
     if (!strict_) return next_section_ == 0 ? Fail("no block of this archive is whole") : Status();
     return offset_ == bytes_.size() ? Status() : Fail("bytes after the end block");
   }
 
-  // The damage that salvage has found, in order.
-  const std::vector<std::string>& damage() const { return damage_; }
+  // The damage that salvage has found, in order, with a last line for what is not described.
+  std::vector<std::string> damage() const {
+    std::vector<std::string> lines = described_damage_;
+    if (further_damages_ > 0) lines.push_back(Counted(further_damages_, "more damaged place"));
+    return lines;
+  }
 
  private:
+  void Note(const Status& damage) {
+    if (described_damage_.size() < kDescribedDamages)
+      described_damage_.push_back(damage.error().message);
+    else
+      ++further_damages_;
+  }
+
   tl::unexpected<Error> Fail(const std::string& what) const {
     return MakeError(ErrorKind::kCorrupt, "block at byte {}: {}", offset_, what);
   }
@@ -183,7 +196,11 @@ class ArchiveParser {
     if (bytes_.size() < sizeof(header)) return Fail("the file ends inside the archive's header");
     DYNAMICCL_TRY(const auto bytes, bytes_.Read(0, sizeof(header)));
     std::memcpy(&header, bytes.data(), sizeof(header));
-    if (!HasChecksum(header) && strict_) return Fail("the archive's header is damaged");
+    if (!HasChecksum(header)) {
+      const Status damage = Fail("the archive's header is damaged");
+      if (strict_) return damage;
+      Note(damage);
+    }
     if (HasChecksum(header) && header.version != kArchiveVersion)
       return Fail(fmt::format("archive version {}, this build reads {}", header.version, kArchiveVersion));
     offset_ = sizeof(header);
@@ -297,7 +314,8 @@ class ArchiveParser {
   bool open_ = false;            // a section has begun
   uint64_t wanted_records_ = 0;  // number that its description states
   uint64_t taken_records_ = 0;
-  std::vector<std::string> damage_;
+  std::vector<std::string> described_damage_;  // at most kDescribedDamages
+  uint64_t further_damages_ = 0;
 };
 
 // Collects the trace in memory.

@@ -74,13 +74,16 @@ struct TraceHeader {
   // Written while recording: the number of segments in use.
   uint32_t segments;
   uint32_t closed;  // 1: the process ended in order
-  uint64_t lost;    // records for which there was no ring
+  // Records for which there was no ring; in a finished section, all that are missing.
+  uint64_t lost;
   ClockAnchor closed_at;
   // Length of the section in bytes. 0: the section reaches to the end of the file, because its process still
   // records or was killed.
   uint64_t section_bytes;
   // XXH3 of bytes 480 to 519 and 528 to the section's end; finished sections only.
   uint64_t content_hash;
+  // The part of `lost` that newer records replaced; finished sections only. Earlier writers left it 0.
+  uint64_t replaced;
 };
 
 // Says what a thread was doing inside the library when its mark was read. After a hang the mark is still in
@@ -122,5 +125,6 @@ static_assert(std::is_trivially_copyable_v<TraceHeader> && sizeof(TraceHeader) <
 static_assert(sizeof(InsideMark) == 40 && sizeof(SegmentHeader) == 64);
 static_assert(offsetof(TraceHeader, host) == 88 && offsetof(TraceHeader, checksum) == 472);
 static_assert(offsetof(TraceHeader, segments) == 480 && offsetof(TraceHeader, content_hash) == 520);
+static_assert(offsetof(TraceHeader, replaced) == 528);
 
 }  // namespace dynamiccl

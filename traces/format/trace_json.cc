@@ -3,6 +3,7 @@
 // value for which this build has no name is written as a number, so no information is lost.
 #include "traces/format/trace_json.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "src/collective/algorithm.h"
@@ -207,6 +208,7 @@ Json SectionToJson(const TraceSection& section) {
             {"closed_at", AnchorToJson(section.closed_at)},
             {"closed", section.closed},
             {"lost", section.lost}};
+  if (section.replaced > 0) json["replaced"] = section.replaced;
   if (section.order_only()) json["order_only"] = true;
   if (section.groups_unknown()) json["groups_unknown"] = true;
   if (section.end().how != ProcessEnd::How::kNotKnown) json["ended"] = EndToJson(section.end());
@@ -230,6 +232,7 @@ TraceSection SectionFromJson(const Json& json) {
   section.closed_at = AnchorField(json, "closed_at");
   section.closed = json.at("closed").get<bool>();
   section.lost = UnsignedField(json, "lost");
+  if (json.contains("replaced")) section.replaced = std::min(UnsignedField(json, "replaced"), section.lost);
   return section;
 }
 

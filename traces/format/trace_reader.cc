@@ -124,6 +124,7 @@ class SectionParser {
     if (segment.magic != kSegmentMagic || capacity == 0) return;
     const uint64_t count = std::min({segment.head, capacity, newest});
     section_.lost += segment.head - count;
+    section_.replaced += segment.head - std::min(segment.head, capacity);
     for (uint64_t position = segment.head - count; position < segment.head; ++position) {
       const uint64_t start = offset + sizeof(segment) + position % capacity * header_.record_bytes;
       TraceRecord record;
@@ -181,7 +182,8 @@ Result<Trace> ParseSections(std::span<const std::byte> bytes, const std::string&
     }
     if (!parser.damage().empty())
       trace.damage.push_back(fmt::format("{}: {}; {} records of rank {} are lost", PlaceOf(name, offset),
-                                         parser.damage(), parser.section().lost, parser.section().rank));
+                                         parser.damage(), parser.section().lost - parser.section().replaced,
+                                         parser.section().rank));
     trace.sections.push_back(std::move(parser.section()));
     offset += parser.length();
   } while (offset < bytes.size());

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <optional>
 
+#include "src/base/counted.h"
 #include "traces/import/gzip_stream.h"
 #include "traces/import/rank_section.h"
 #include "traces/import/text_fields.h"
@@ -96,8 +97,8 @@ class TableParser {
     Imported imported;
     imported.unfilled = section_.TakeUnfilled();
     if (further_stages_ > 0)
-      imported.notes.push_back(fmt::format(
-          "{} further pipeline stages: left out, because a trace of one rank has one", further_stages_));
+      imported.notes.push_back(fmt::format("{}: left out, because a trace of one rank has one stage",
+                                           Counted(further_stages_, "further pipeline stage")));
     for (const auto& [what, count] : left_out_)
       imported.notes.push_back(fmt::format("{} {}: left out", count, what));
     imported.trace = TraceOfOne(section_.Finish());

@@ -12,6 +12,7 @@
 #include <istream>
 #include <optional>
 
+#include "src/base/counted.h"
 #include "traces/import/gzip_stream.h"
 #include "traces/import/protobuf_fields.h"
 #include "traces/import/rank_section.h"
@@ -298,13 +299,14 @@ class Conversion {
     imported.unfilled = section_.TakeUnfilled();
     if (file_.other_nodes > 0)
       imported.notes.push_back(
-          fmt::format("{} nodes of computation, memory or metadata: left out", file_.other_nodes));
+          fmt::format("{} of computation, memory or metadata: left out", Counted(file_.other_nodes, "node")));
     if (untold_ > 0)
-      imported.notes.push_back(
-          fmt::format("{} communication nodes without a known comm_type and comm_size: left out", untold_));
+      imported.notes.push_back(fmt::format("{} without a known comm_type and comm_size: left out",
+                                           Counted(untold_, "communication node")));
     if (doubled_ > 0)
       imported.notes.push_back(
-          fmt::format("{} communication nodes of the host repeat the accelerator's: left out", doubled_));
+          fmt::format("{} of the host with the same content as the accelerator's: left out",
+                      Counted(doubled_, "communication node")));
     imported.trace = TraceOfOne(section_.Finish());
     return imported;
   }

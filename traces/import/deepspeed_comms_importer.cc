@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "src/base/counted.h"
 #include "traces/import/gzip_stream.h"
 #include "traces/import/log_line.h"
 #include "traces/import/rank_section.h"
@@ -328,10 +329,11 @@ class LogParser {
     imported.notes.push_back(
         "sizes are rounded to what the logger prints; times include waiting for other ranks");
     if (ranks_.ranks() > 0)
-      imported.notes.push_back(fmt::format("{} ranks, from the ratio of the bandwidths", ranks_.ranks()));
+      imported.notes.push_back(
+          fmt::format("{}, from the ratio of the bandwidths", Counted(ranks_.ranks(), "rank")));
     if (without_data_ > 0)
       imported.notes.push_back(
-          fmt::format("{} lines of operations that move no data: left out", without_data_));
+          fmt::format("{} of operations that move no data: left out", Counted(without_data_, "line")));
   }
 
   std::string path_;

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <map>
 
+#include "src/base/counted.h"
 #include "traces/import/gzip_stream.h"
 #include "traces/import/json_document.h"
 #include "traces/import/json_members.h"
@@ -262,10 +263,10 @@ class Dump {
     for (UnfilledField& row : section_.TakeUnfilled()) imported.unfilled.push_back(std::move(row));
     for (const auto& [name, count] : skipped_)
       imported.notes.push_back(
-          fmt::format("{} entries '{}' are no data moved by NCCL: left out", count, name));
+          fmt::format("{} '{}' without data moved by NCCL: left out", Counted(count, "record"), name));
     if (unfinished_ > 0)
-      imported.notes.push_back(
-          fmt::format("{} calls had not ended, as far as was seen, when the dump was written", unfinished_));
+      imported.notes.push_back(fmt::format("{} had not ended, as far as was seen, when the dump was written",
+                                           Counted(unfinished_, "call")));
     imported.notes.push_back("one rank only: replay issues its calls on every rank");
     imported.frameworks = frameworks_.marks();
     imported.trace = TraceOfOne(std::move(section));

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/base/counted.h"
 #include "src/collective/algorithm.h"
 #include "src/collective/protocol.h"
 #include "traces/import/gzip_stream.h"
@@ -64,12 +65,14 @@ class InspectorLog {
     process_.Unfilled("channels", "unknown", calls - with_channels_);
     if (cut) process_.notes.push_back(fmt::format("line {}, the last one, is cut: left out", line_number_));
     if (contradictions_ > 0)
-      process_.notes.push_back(fmt::format(
-          "{} calls whose size, time and bandwidth contradict each other: without a time", contradictions_));
-    if (proxies_ > 0) process_.notes.push_back(fmt::format("{} lines of proxy steps: left out", proxies_));
+      process_.notes.push_back(
+          fmt::format("{} whose size, time and bandwidth contradict each other: without a time",
+                      Counted(contradictions_, "call")));
+    if (proxies_ > 0)
+      process_.notes.push_back(fmt::format("{} of proxy steps: left out", Counted(proxies_, "line")));
     for (const auto& [name, count] : unknown_)
       process_.notes.push_back(
-          fmt::format("{} calls '{}' are of a kind unknown here: left out", count, name));
+          fmt::format("{} '{}' of a kind unknown here: left out", Counted(count, "call"), name));
     return TraceOfProfiledProcess(std::move(process_));
   }
 

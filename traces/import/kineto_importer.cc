@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <map>
 
+#include "src/base/counted.h"
 #include "src/collective/data_type.h"
 #include "traces/format/record_views.h"
 #include "traces/import/kineto_events.h"
@@ -175,8 +176,11 @@ class Conversion {
       ranks = group.ranks;
       if (size <= 0) size = group.size;
     }
+    const bool stated = size <= 0 && section_.SizeIsStated();
     if (size <= 0) size = UntoldSize();
-    const int64_t rank = std::clamp<int64_t>(RankInGroup(event, ranks), 0, size - 1);
+    // ImportFile refuses a stated size that is too small, so the rank beyond it stays.
+    const int64_t last = stated ? INT16_MAX : size - 1;
+    const int64_t rank = std::clamp<int64_t>(RankInGroup(event, ranks), 0, last);
     return {IdOfProcessGroup(event.group_name, ranks), static_cast<int32_t>(rank),
             static_cast<int32_t>(std::min<int64_t>(size, UINT16_MAX)), 1};
   }
@@ -309,8 +313,8 @@ class Conversion {
       notes.push_back(
           fmt::format("calls of the backend {}, not of NCCL; their times are the host's", Backend()));
     else if (!file_.others.empty())
-      notes.push_back(
-          fmt::format("{} calls of the backend {} beside NCCL: left out", file_.others.size(), Backend()));
+      notes.push_back(fmt::format("{} of the backend {} beside NCCL: left out",
+                                  Counted(file_.others.size(), "call"), Backend()));
   }
 
   // Builds the trace and lists the fields that the file does not contain.
@@ -323,9 +327,9 @@ class Conversion {
     imported.unfilled = section_.TakeUnfilled();
     imported.frameworks = file_.frameworks.marks();
     for (const auto& [name, count] : skipped_)
-      imported.notes.push_back(fmt::format("{} events '{}' move no data: left out", count, name));
+      imported.notes.push_back(fmt::format("{} '{}' without data: left out", Counted(count, "event"), name));
     if (stray_kernels_ > 0)
-      imported.notes.push_back(fmt::format("{} NCCL kernels belong to no call", stray_kernels_));
+      imported.notes.push_back(fmt::format("{} of no call", Counted(stray_kernels_, "NCCL kernel")));
     NoteOtherBackends(imported.notes);
     imported.notes.push_back("one rank only: replay issues its calls on every rank");
     imported.trace = TraceOfOne(Section());

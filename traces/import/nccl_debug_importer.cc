@@ -15,6 +15,7 @@
 #include <set>
 #include <tuple>
 
+#include "src/base/counted.h"
 #include "traces/format/trace_merge.h"
 #include "traces/import/gzip_stream.h"
 #include "traces/import/log_line.h"
@@ -397,9 +398,9 @@ class LogParser {
     }
     uint64_t left_out = 0;
     for (const LoggedRank* rank : ranks) left_out += rank->calls();
-    imported.notes.push_back(
-        fmt::format("{} calls of {} other ranks, whose lines are not whole ({}): left out",
-                    left_out - ranks[most]->calls(), ranks.size() - 1, agree.error().message));
+    imported.notes.push_back(fmt::format("{} of {}, whose lines are not whole ({}): left out",
+                                         Counted(left_out - ranks[most]->calls(), "call"),
+                                         Counted(ranks.size() - 1, "other rank"), agree.error().message));
     imported.trace.emplace().sections.push_back(ranks[most]->Build(library_).Finish());
     return imported;
   }
@@ -412,14 +413,15 @@ class LogParser {
       cut += rank.cut_calls();
       strayed += rank.strayed_choices();
     }
-    if (cut > 0) imported.notes.push_back(fmt::format("{} calls in lines that are cut: left out", cut));
+    if (cut > 0)
+      imported.notes.push_back(fmt::format("{} in lines that are cut: left out", Counted(cut, "call")));
     if (strayed > 0)
       imported.notes.push_back(
-          fmt::format("{} choices (TUNING) whose calls (COLL) are not there: left out", strayed));
+          fmt::format("{} (TUNING) without its call (COLL): left out", Counted(strayed, "choice")));
     if (without_tuner_ > 0)
       imported.notes.push_back(
-          fmt::format("{} calls by symmetric kernels or the copy engine: they have no algorithm or protocol",
-                      without_tuner_));
+          fmt::format("{} by symmetric kernels or the copy engine, which have no algorithm or protocol",
+                      Counted(without_tuner_, "call")));
     for (const auto& [collective, cells] : cost_cells_)
       imported.notes.push_back(fmt::format("the library's cost table, {}: {}", Name(collective), cells));
     if (std::any_of(imported.trace->sections.begin(), imported.trace->sections.end(),

@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 
+#include "src/base/counted.h"
 #include "src/collective/algorithm.h"
 #include "src/collective/protocol.h"
 #include "traces/import/gzip_stream.h"
@@ -199,7 +200,7 @@ class ChromeArray final : public ProfilerFile {
     }));
     if (copy_engine_ > 0)
       process_.notes.push_back(
-          fmt::format("{} copy-engine events name no communicator: left out", copy_engine_));
+          fmt::format("{} without a communicator: left out", Counted(copy_engine_, "copy-engine event")));
     return Finish(pieces.position(), "byte");
   }
 
@@ -385,7 +386,7 @@ class EventLines final : public ProfilerFile {
       else
         std::prev(after)->second->times.Add(channel.begin, channel.end, 0, 0);
     }
-    if (stray > 0) process_.notes.push_back(fmt::format("{} channels belong to no call", stray));
+    if (stray > 0) process_.notes.push_back(fmt::format("{} of no call", Counted(stray, "channel")));
   }
 
   // Assigns each call to the last group at its parent's address that began before the call.

@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "src/base/counted.h"
 #include "traces/import/gzip_stream.h"
 #include "traces/import/json_document.h"
 #include "traces/import/json_members.h"
@@ -315,11 +316,14 @@ class ExecutionTrace {
     int64_t size = comm.group_size > 0 ? comm.group_size : group.size;
     const auto own = own_ranks_.find(comm.group);
     const bool first = seen_.insert(comm.group).second;
+    const bool stated = size <= 0 && section_.SizeIsStated();
     if (size <= 0 && first) section_.CountUntoldSize();
     if (size <= 0) size = section_.UntoldSize();
     if (own == own_ranks_.end() && first) section_.Unfilled("rank in the group", "0");
     size = std::clamp<int64_t>(size, 1, UINT16_MAX);
-    const int64_t rank = std::clamp<int64_t>(own == own_ranks_.end() ? 0 : own->second, 0, size - 1);
+    // ImportFile refuses a stated size that is too small, so the rank beyond it stays.
+    const int64_t last = stated ? INT16_MAX : size - 1;
+    const int64_t rank = std::clamp<int64_t>(own == own_ranks_.end() ? 0 : own->second, 0, last);
     if (first && size > largest_) {
       largest_ = size;
       job_rank_ = own == own_ranks_.end() ? -1 : GlobalRank(comm, group, rank);
@@ -362,7 +366,7 @@ class ExecutionTrace {
     imported.unfilled.push_back({"nodes", section_.communicators(), "1"});
     for (UnfilledField& row : section_.TakeUnfilled()) imported.unfilled.push_back(std::move(row));
     for (const auto& [name, count] : skipped_)
-      imported.notes.push_back(fmt::format("{} nodes '{}' move no data: left out", count, name));
+      imported.notes.push_back(fmt::format("{} '{}' without data: left out", Counted(count, "node"), name));
     imported.notes.push_back("rank and world are those of the largest process group");
     imported.notes.push_back("one rank only: replay issues its calls on every rank");
     imported.frameworks = frameworks_.marks();

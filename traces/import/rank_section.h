@@ -57,6 +57,8 @@ class RankSection {
   // The number of a communicator that has one; nothing for a new key.
   std::optional<uint32_t> Known(std::string_view key) const;
 
+  // True if the user stated a size for groups whose size the file does not state.
+  bool SizeIsStated() const { return stated_size_ > 0; }
   // The number of ranks of a group whose size the file does not state: what the user stated, else 1.
   int32_t UntoldSize() const { return std::max(stated_size_, 1); }
   // Counts a communicator whose size the file does not state. If the user did not state it either, the

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 
+#include "src/base/counted.h"
 #include "traces/import/gzip_stream.h"
 #include "traces/import/rank_section.h"
 #include "traces/import/text_fields.h"
@@ -260,7 +261,8 @@ class Conversion {
     if (workload_.size("checkpoints") > 0)
       imported.notes.push_back("the forward pass that is repeated between checkpoints: left out");
     if (workload_.without_bytes > 0)
-      imported.notes.push_back(fmt::format("{} collectives of 0 bytes: left out", workload_.without_bytes));
+      imported.notes.push_back(
+          fmt::format("{} of 0 bytes: left out", Counted(workload_.without_bytes, "collective")));
     imported.trace = TraceOfOne(section_.Finish());
     return imported;
   }

@@ -3,7 +3,9 @@
 #include "traces/import/trace_importer.h"
 
 #include <algorithm>
+#include <set>
 
+#include "src/base/counted.h"
 #include "traces/format/record_views.h"
 #include "traces/format/trace_archive.h"
 #include "traces/format/trace_header.h"
@@ -40,15 +42,38 @@ uint64_t CountCutTimes(const Trace& trace) {
   return cut;
 }
 
+// Refuses a stated size of groups of which the file names more ranks. `section` has communicators before
+// their calls.
+Status CheckStatedSize(const std::string& path, const TraceSection& section, int32_t group_size) {
+  std::set<uint32_t> stated;  // communicators that may have the stated size
+  int32_t highest = -1;
+  for (const TraceRecord& record : section.records) {
+    const bool born = record.kind == static_cast<uint16_t>(RecordKind::kCommunicator);
+    if (born && CommunicatorOf(record).n_ranks == group_size) stated.insert(record.communicator);
+    const bool call = record.kind == static_cast<uint16_t>(RecordKind::kCollective) ||
+                      record.kind == static_cast<uint16_t>(RecordKind::kPointToPoint);
+    if ((born || call) && stated.contains(record.communicator))
+      highest = std::max<int32_t>(highest, record.root_or_peer);
+  }
+  if (highest < group_size) return {};
+  return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                            "{}: it names rank {} of a group, so no group size of {} is possible", path,
+                            highest, group_size),
+                  fmt::format("--group-size is at least {}", highest + 1));
+}
+
 Result<Imported> ImportWith(const TraceImporter& importer, const std::string& path,
                             const ImportOptions& options) {
   Result<Imported> imported = importer.Import(path, options);
   if (imported && imported->format.empty())
     imported->format = fmt::format("{}: {}", importer.name(), importer.sentence());
+  if (imported && imported->trace && options.group_size > 0)
+    for (const TraceSection& section : imported->trace->sections)
+      DYNAMICCL_CHECK_OK(CheckStatedSize(path, section, options.group_size));
   const uint64_t cut = imported && imported->trace ? CountCutTimes(*imported->trace) : 0;
   if (cut > 0)
     imported->notes.push_back(
-        fmt::format("{} call{} took 4.29 s or more: the trace has 4.29 s", cut, cut == 1 ? "" : "s"));
+        fmt::format("{} took 4.29 s or more: the trace has 4.29 s", Counted(cut, "call")));
   return imported;
 }
 

@@ -13,6 +13,7 @@
 #include <set>
 #include <sstream>
 
+#include "src/base/counted.h"
 #include "src/collective/legal_configs.h"
 #include "traces/import/trace_importer.h"
 
@@ -122,8 +123,9 @@ class EffectsOfComparisons {
     if (without_ranks_ > 0)
       imported.unfilled.push_back({"ranks", without_ranks_, fmt::format("{}", kUsualRanks)});
     if (left_out_ > 0)
-      imported.notes.push_back(fmt::format(
-          "{} settings left out: not of one collective and config, or in too few rounds", left_out_));
+      imported.notes.push_back(
+          fmt::format("{} left out: not of one collective and config, or in too few rounds",
+                      Counted(left_out_, "setting")));
     imported.measurements = std::move(file_);
     return imported;
   }

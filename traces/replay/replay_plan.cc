@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "src/base/counted.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -141,7 +143,7 @@ Result<ReplayPlan> PlanReplay(const Trace& trace, int32_t rank, int32_t world, c
   }
   if (left_out > 0)
     plan.notes.push_back(
-        fmt::format("{} calls left out: without bytes, or Send and Recv of one rank", left_out));
+        fmt::format("{} left out: without bytes, or Send and Recv of one rank", Counted(left_out, "call")));
   return plan;
 }
 

@@ -68,6 +68,15 @@ Status CheckEngineValues(const Values& values) {
   return {};
 }
 
+void DropFixedLossScale(Values& values) {
+  const Values words = Words(values);
+  const auto scale = words.find("loss_scale");
+  if (scale == words.end() || scale->second == "dynamic") return;
+  const auto type = words.find("dtype");
+  if (scale->second == "default" && type != words.end() && type->second == "fp16") return;
+  std::erase_if(values, [](const auto& value) { return value.first.starts_with("loss_scale."); });
+}
+
 Result<std::vector<std::string>> CheckResumable(const Values& saved, const Values& own) {
   const Values before = Words(saved), now = Words(own);
   for (const char* name : kMustAgree) {

@@ -151,7 +151,9 @@ Result<TrainingCheckpoints::Loaded> TrainingCheckpoints::Load(int64_t step) {
   if (!sound) return Wrap(sound.error(), path + "/" + kIndexFile);
   DYNAMICCL_CHECK_OK(CheckParameters(reader.index()));
   for (const StateTensor& state : run_.engine->StateTensors()) DYNAMICCL_CHECK_OK(LoadState(state, &reader));
-  return Loaded{reader.index().values, std::move(*changed), reader.index().files.size()};
+  StateValues values = reader.index().values;
+  DropFixedLossScale(values);
+  return Loaded{std::move(values), std::move(*changed), reader.index().files.size()};
 }
 
 Status TrainingCheckpoints::CheckParameters(const CheckpointIndex& index) const {

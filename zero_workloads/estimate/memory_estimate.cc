@@ -113,6 +113,17 @@ StateBytes BytesOf(const EstimateSettings& settings) {
   return bytes;
 }
 
+// Model states of a rank, of the given number of parameters. In stage 1 local sums replace the whole set of
+// gradients; in the other stages they come in addition.
+ModelStates StatesOfRank(const EstimateSettings& settings, double parameters, int stage) {
+  ModelStates states = StatesOf(parameters, BytesOf(settings), stage, settings.ranks);
+  const double local = parameters * settings.local_sum_bytes;
+  states.gradients = stage == 1 ? std::max(states.gradients, local) : states.gradients + local;
+  if (stage >= 2)
+    states.gradients += parameters * settings.shard_sum_bytes / static_cast<double>(settings.ranks);
+  return states;
+}
+
 double TrainingSecondsOf(const EstimateSettings& settings) {
   return TrainingSeconds({.parameters = ParametersOf(settings),
                           .tokens = settings.tokens,
@@ -135,14 +146,14 @@ std::array<StageEstimate, 4> EstimateOf(const EstimateSettings& settings) {
   }
   std::array<StageEstimate, 4> estimates;
   for (int stage = 0; stage < 4; ++stage) {
-    estimates[static_cast<size_t>(stage)] = {
-        .states = StatesOf(parameters, BytesOf(settings), stage, settings.ranks),
-        .buffers = BuffersOf(settings, parameters),
-        .gathered = stage == 3 ? GatheredOf(settings) : 0,
-        .activations = activations.total(),
-        .on_host = activations.on_host,
-        .sent = SentBytesOfParameter(settings, stage) * parameters * static_cast<double>(settings.ranks - 1) /
-                static_cast<double>(settings.ranks)};
+    estimates[static_cast<size_t>(stage)] = {.states = StatesOfRank(settings, parameters, stage),
+                                             .buffers = BuffersOf(settings, parameters),
+                                             .gathered = stage == 3 ? GatheredOf(settings) : 0,
+                                             .activations = activations.total(),
+                                             .on_host = activations.on_host,
+                                             .sent = SentBytesOfParameter(settings, stage) * parameters *
+                                                     static_cast<double>(settings.ranks - 1) /
+                                                     static_cast<double>(settings.ranks)};
   }
   return estimates;
 }

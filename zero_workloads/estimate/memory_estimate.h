@@ -31,6 +31,11 @@ struct EstimateSettings {
   // Type of the sums of gradients over micro-steps, "model" or "fp32". The sums then take the place of the
   // gradients, each of which is freed when it has been added. "none": there is one micro-step.
   std::string accumulation_type = "none";
+  // Bytes of one parameter's sum over micro-steps as the trainer keeps it beside the gradients
+  // (docs/zero_memory.md): on every rank for all parameters, or in stages 2 and 3 for the rank's shard. 0: no
+  // such sums.
+  double local_sum_bytes = 0;
+  double shard_sum_bytes = 0;
   // Bytes of gradients for one parameter as a multiple of 4. Overrides the two types above for memory.
   std::optional<double> alpha;
   // Number of data-parallel ranks.

@@ -124,6 +124,8 @@ void FileAdamW::AwaitWriting(Buffer& buffer) {
 void FileAdamW::Step(const at::Tensor& gradients, double learning_rate, const at::Tensor& parameters,
                      const SubGroups& groups) {
   CountStep();
+  // A rank that owns no unit has no elements (--exchange layer_owner with more ranks than units).
+  if (elements_ == 0) return;
   const int64_t last = (elements_ + group_elements_ - 1) / group_elements_ - 1;
   StartReading(last);
   for (int64_t number = last; number >= 0; --number) {

@@ -7,8 +7,10 @@
 #include <ATen/ops/from_blob.h>
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <stdexcept>
@@ -36,7 +38,8 @@ void MoveAll(const std::string& path, const char* what, int64_t bytes, const Mov
 }  // namespace
 
 StateFile::StateFile(std::string path, int64_t elements)
-    : path_(std::move(path)), bytes_((elements + kBlockElements - 1) / kBlockElements * kDiskBlock) {
+    : path_(std::move(path)),
+      bytes_(std::max<int64_t>(1, (elements + kBlockElements - 1) / kBlockElements) * kDiskBlock) {
   auto file = ClaimOwnFile(path_, O_RDWR);
   if (!file) throw std::runtime_error(file.error().message);
   if (!*file) throw std::runtime_error(fmt::format("{}: is in use by another process", path_));
@@ -58,7 +61,7 @@ StateFile::~StateFile() {
 // refuse the first read, so one block is read to find out.
 void StateFile::OpenDirect() {
   direct_fd_ = UniqueFd(open(path_.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC | O_NOFOLLOW));
-  if (!direct_fd_.valid() || bytes_ == 0) return;
+  if (!direct_fd_.valid()) return;
   const std::unique_ptr<void, decltype(&std::free)> block(std::aligned_alloc(kDiskBlock, kDiskBlock),
                                                           &std::free);
   direct_ = pread(direct_fd_.get(), block.get(), kDiskBlock, 0) == kDiskBlock;
@@ -71,7 +74,18 @@ void StateFile::Read(int64_t begin, int64_t blocks, float* memory) const {
   });
 }
 
+// A write behind the end of a file that was cut would make it long again, with zeros that later reads take
+// for states.
+void StateFile::CheckIsWhole() const {
+  struct stat found = {};
+  if (fstat(fd(), &found) != 0) Fail(path_, "cannot be looked at", errno);
+  if (found.st_size >= bytes_) return;
+  throw std::runtime_error(fmt::format("{}: it was cut to {} of {} bytes while this process uses it", path_,
+                                       found.st_size, bytes_));
+}
+
 void StateFile::Write(int64_t begin, int64_t blocks, const float* memory) const {
+  CheckIsWhole();
   const char* const from = reinterpret_cast<const char*>(memory);
   MoveAll(path_, "cannot be written", blocks * kDiskBlock, [&](int64_t done) {
     return pwrite(fd(), from + done, static_cast<size_t>(blocks * kDiskBlock - done), begin * 4 + done);

@@ -14,6 +14,7 @@
 
 #include "src/transport/peer_handshake.h"
 #include "tests/support/spawn_threads.h"
+#include "tests/support/told_event.h"
 
 namespace dynamiccl {
 namespace {
@@ -118,25 +119,24 @@ TEST(PeerMesh, AShutdownEndsAnExchangeOfThisRank) {
 // Rank 0 gives up before rank 1 comes. What rank 1 says late must not count as its part of the next exchange.
 TEST(PeerMesh, MessagesOfAnExchangeThatFailedAreNotTakenForLaterOnes) {
   for (const char* other : {"a", "b"}) {
-    std::atomic<bool> given_up{false};
-    std::atomic<bool> came{false};
+    test::ToldEvent given_up;
+    test::ToldEvent came;
     WithMeshes({"a", other}, [&](PeerMesh& mesh) {
       if (mesh.rank() == 0) {
+        const test::ToldAtEnd at_end(given_up);
         const auto first = mesh.AllGather(Bytes("first"), Deadline::After(1));
         ASSERT_FALSE(first.has_value());
         EXPECT_EQ(first.error().kind, ErrorKind::kTimeout) << first.error().message;
-        given_up = true;
-        given_up.notify_all();
-        came.wait(false);
+        given_up.Tell();
+        came.Await();
         const auto second = mesh.AllGather(Bytes("second"), Deadline::After(kTimeoutMs));
         ASSERT_FALSE(second.has_value()) << "got the first message of rank 1";
         EXPECT_EQ(second.error().kind, ErrorKind::kPeerFailed) << second.error().message;
         return;
       }
-      given_up.wait(false);
+      given_up.Await();
       EXPECT_TRUE(mesh.AllGather(Bytes("first"), Deadline::After(kTimeoutMs)).has_value());
-      came = true;
-      came.notify_all();
+      came.Tell();
     });
   }
 }

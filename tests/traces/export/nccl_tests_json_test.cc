@@ -37,7 +37,7 @@ TEST(NcclTestsJson, TakesTheTimeOfTheRankThatWaitedLeast) {
   }
   const auto exported = ExportNcclTests(trace);
   ASSERT_TRUE(exported);
-  EXPECT_THAT(exported->notes, testing::ElementsAre(testing::HasSubstr("1 collectives left out")));
+  EXPECT_THAT(exported->notes, testing::ElementsAre(testing::HasSubstr("1 collective left out")));
   ASSERT_EQ(exported->files.size(), 2u);
   EXPECT_EQ(exported->files[0].name, "all_gather_perf.2.json");
   const Json gather = Json::parse(exported->files[0].content)["results"].at(0);

@@ -16,6 +16,7 @@
 namespace dynamiccl {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using Bytes = std::vector<std::byte>;
 
@@ -135,10 +136,35 @@ TEST(TraceArchive, SalvageLosesTheDamagedBlockAlone) {
     ASSERT_TRUE(salvaged) << salvaged.error().message;
     const TraceSection& section = salvaged->sections.at(0);
     EXPECT_EQ(section.lost, kArchiveBlockRecords);
+    EXPECT_EQ(section.replaced, 0u);
     ASSERT_EQ(section.records.size(), 2 * kArchiveBlockRecords);
     EXPECT_EQ(section.records[kArchiveBlockRecords].call_number,
               trace.sections[0].records[2 * kArchiveBlockRecords].call_number);
   }
+}
+
+TEST(TraceArchive, SalvageNamesADamagedHeader) {
+  const Trace trace = ManyRecords(100);
+  Bytes damaged = Archive(trace);
+  damaged[offsetof(ArchiveHeader, header_bytes)] ^= std::byte{1};
+  const auto salvaged = Parse(damaged, TraceReading::kSalvage);
+  ASSERT_TRUE(salvaged) << salvaged.error().message;
+  EXPECT_EQ(salvaged->sections, trace.sections);
+  EXPECT_THAT(salvaged->damage, ElementsAre("x.ctracez: block at byte 0: the archive's header is damaged"));
+}
+
+TEST(TraceArchive, SalvageDescribesAFewDamagesAndCountsTheOthers) {
+  Trace trace;
+  trace.sections.assign(100, ManyRecords(1).sections[0]);
+  Bytes damaged = Archive(trace);
+  for (const Block& block : BlocksOf(damaged))
+    if (block.header.kind == static_cast<uint32_t>(ArchiveBlockKind::kRecords))
+      damaged[block.offset + sizeof(ArchiveBlockHeader)] ^= std::byte{1};
+  const auto salvaged = Parse(damaged, TraceReading::kSalvage);
+  ASSERT_TRUE(salvaged) << salvaged.error().message;
+  EXPECT_EQ(salvaged->sections.size(), 100u);
+  ASSERT_EQ(salvaged->damage.size(), 21u);
+  EXPECT_EQ(salvaged->damage.back(), "x.ctracez: 80 more damaged places");
 }
 
 TEST(TraceArchive, SalvageKeepsRecordsWhoseSectionIsGone) {

@@ -76,6 +76,7 @@ TEST(TraceFile, SalvageTakesWhatIsWhole) {
   ASSERT_EQ(salvaged->sections.size(), 3u);
   EXPECT_EQ(salvaged->sections[0].records.size(), records - 1);
   EXPECT_EQ(salvaged->sections[0].lost, trace.sections[0].lost + 1);
+  EXPECT_EQ(salvaged->sections[0].replaced, trace.sections[0].replaced);
   EXPECT_EQ(salvaged->sections[1], trace.sections[1]);
 }
 
@@ -131,11 +132,32 @@ TEST_F(RecordedFile, OfARunningProcessIsReadable) {
   EXPECT_EQ(section.rank, 1);
   EXPECT_FALSE(section.closed);
   EXPECT_EQ(section.lost, 1000u - 128);
+  EXPECT_EQ(section.replaced, section.lost);
   ASSERT_EQ(section.records.size(), 129u);
   EXPECT_EQ(section.records[0].kind, static_cast<uint16_t>(RecordKind::kCommunicator));
   EXPECT_EQ(section.records[1].call_number, 1000u - 128);
   (*recorder)->Close();
   EXPECT_TRUE(ReadTrace(path_)->sections[0].closed);
+}
+
+// The file of a killed process was cut while it was copied. Its ring had replaced 872 records before.
+TEST_F(RecordedFile, DamageOfACutFileLeavesOutReplacedRecords) {
+  {
+    auto recorder =
+        Recorder::Open({.path = path_, .records_per_thread = 128, .rank = 1, .world = 2, .library = "NCCL"});
+    ASSERT_TRUE(recorder);
+    for (uint64_t n = 0; n < 1000; ++n)
+      (*recorder)->Append(EmptyRecord(RecordKind::kStep, static_cast<int64_t>(n)));
+  }
+  std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 4096);
+  const auto salvaged = ReadTrace(path_, TraceReading::kSalvage);
+  ASSERT_TRUE(salvaged) << salvaged.error().message;
+  const TraceSection& section = salvaged->sections.at(0);
+  EXPECT_EQ(section.replaced, 1000u - 128);
+  const uint64_t cut = 128 - section.records.size();
+  EXPECT_GT(cut, 0u);
+  ASSERT_EQ(salvaged->damage.size(), 1u);
+  EXPECT_THAT(salvaged->damage[0], HasSubstr(fmt::format("; {} records of rank 1 are lost", cut)));
 }
 
 TEST_F(RecordedFile, CompactedKeepsEverything) {

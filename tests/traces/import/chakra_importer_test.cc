@@ -180,7 +180,7 @@ TEST(Chakra, HostNodesThatRepeatTheAcceleratorsAreLeftOut) {
   ASSERT_TRUE(both);
   EXPECT_EQ(CallsIn(*both).calls.size(), 1u);
   EXPECT_TRUE(both->trace->order_only()) << "no node has a start";
-  EXPECT_THAT(both->notes, testing::Contains(HasSubstr("1 communication nodes of the host")));
+  EXPECT_THAT(both->notes, testing::Contains(HasSubstr("1 communication node of the host")));
   const auto alone = ImportText(kMetadata + host, "chakra");
   ASSERT_TRUE(alone);
   EXPECT_EQ(CallsIn(*alone).calls.size(), 1u);

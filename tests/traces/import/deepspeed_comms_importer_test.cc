@@ -82,7 +82,7 @@ TEST(DeepSpeedComms, LinesBecomeCalls) {
   EXPECT_EQ(calls.calls[3].issued.call.bytes, 1000u);
   EXPECT_EQ(calls.calls[3].issued.root_or_peer, 0);
   EXPECT_EQ(CountOf(*imported, "root"), 1u);
-  EXPECT_THAT(imported->notes, Contains(HasSubstr("1 lines of operations that move no data")));
+  EXPECT_THAT(imported->notes, Contains(HasSubstr("1 line of operations that move no data")));
 }
 
 TEST(DeepSpeedComms, ExchangesKeepTheirNames) {

@@ -64,7 +64,7 @@ TEST(FlightRecorder, SaysWhatItCannotFill) {
   for (const char* field : {"algorithm", "protocol", "channels", "reduction operator", "role"})
     EXPECT_EQ(CountOf(*imported, field), 6u) << field;
   EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("'nccl:coalesced'")));
-  EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("1 calls had not ended")));
+  EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("1 call had not ended")));
 }
 
 TEST(FlightRecorder, EveryVersionOfTwoAndNoOther) {

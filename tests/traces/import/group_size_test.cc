@@ -124,6 +124,16 @@ TEST(GroupSize, CannotBeLessThanTheRanksThatTheFileNames) {
   EXPECT_THAT(small.error().hint, HasSubstr("at least 4"));
 }
 
+TEST(GroupSize, OfAProfileCannotBeLessThanItsRankNeeds) {
+  std::string text = Kineto("");
+  text.insert(1, R"("distributedInfo":{"backend":"nccl","rank":5,"world_size":16},)");
+  const auto small = ImportText(text, "kineto", "k.json", {.group_size = 4});
+  ASSERT_FALSE(small);
+  EXPECT_THAT(small.error().message, HasSubstr("it names rank 5 of a group"));
+  EXPECT_THAT(small.error().hint, HasSubstr("at least 6"));
+  EXPECT_EQ(RanksIn(*ImportText(text, "kineto", "k.json", {.group_size = 6})), 6);
+}
+
 // A profile that names the job's number of ranks, and not that of the group.
 TEST(GroupSize, OfAProfileIsTheJobsWhereNobodyStatesIt) {
   std::string text = Kineto("");

@@ -49,7 +49,7 @@ TEST(Inspector, ATimeThatContradictsTheBandwidthIsLeftOutAndSaid) {
   EXPECT_EQ(calls.calls.at(0).issued.duration_ns, -1);
   EXPECT_GT(calls.calls.at(1).issued.duration_ns, 0);
   EXPECT_THAT(imported->notes,
-              testing::Contains(HasSubstr("1 calls whose size, time and bandwidth contradict")));
+              testing::Contains(HasSubstr("1 call whose size, time and bandwidth contradict")));
 }
 
 TEST(Inspector, FieldsOfAllFormats) {
@@ -78,7 +78,7 @@ TEST(Inspector, FieldsOfAllFormats) {
   EXPECT_EQ(CountOf(*imported, "time of issue"), 4u);
   EXPECT_EQ(CountOf(*imported, "data type"), 5u);
   EXPECT_EQ(CountOf(*imported, "algorithm"), 3u);
-  EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("1 lines of proxy steps")));
+  EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("1 line of proxy steps")));
 }
 
 TEST(Inspector, ExchangesKeepTheirNames) {

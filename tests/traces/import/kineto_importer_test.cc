@@ -378,7 +378,7 @@ TEST(Kineto, CallsOfAnotherBackendBesideNcclAreCounted) {
   Imported imported;
   EXPECT_EQ(CallsOfFile(file.path(), &imported).calls.size(), 1u);
   EXPECT_EQ(imported.trace->sections[0].library, "");
-  EXPECT_THAT(imported.notes, testing::Contains(HasSubstr("1 calls of the backend gloo beside NCCL")));
+  EXPECT_THAT(imported.notes, testing::Contains(HasSubstr("1 call of the backend gloo beside NCCL")));
 }
 
 TEST(Kineto, AProfileWithoutCallsShowsItsDeviceWhereCallsAreNotNeeded) {

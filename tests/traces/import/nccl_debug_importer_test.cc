@@ -399,7 +399,7 @@ TEST(NcclDebug, CutRanksAreLeftOutAndTheNoteSaysSo) {
   ASSERT_EQ(imported->trace->sections.size(), 1u);
   EXPECT_EQ(imported->trace->sections[0].rank, 0);
   EXPECT_EQ(LeftOut(*imported), 2u);
-  EXPECT_THAT(imported->notes, Contains(HasSubstr("1 calls in lines that are cut")));
+  EXPECT_THAT(imported->notes, Contains(HasSubstr("1 call in lines that are cut")));
 }
 
 TEST(NcclDebug, APointerThatIsUsedAgainIsAnotherCommunicator) {

@@ -124,7 +124,7 @@ TEST(PyTorchEt, SampleIsTakenInOrderOfIds) {
   EXPECT_EQ(imported->trace->sections[0].process_id, 4321);
   EXPECT_EQ(CountOf(*imported, "time of issue"), 3u);
   EXPECT_EQ(CountOf(*imported, "duration"), 3u);
-  EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("1 nodes 'wait'")));
+  EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("1 node 'wait'")));
 }
 
 TEST(PyTorchEt, WithoutCollectivesIsAnError) {

@@ -129,7 +129,7 @@ TEST(SimAi, CollectivesOfNoBytesAreLeftOutWithANote) {
   const auto imported = ImportText("MICRO\n1\nx -1 1 NONE 0 1 REDUCESCATTER 0 1 ALLREDUCE 64 1\n", "");
   ASSERT_TRUE(imported) << imported.error().message;
   EXPECT_EQ(SizeOf(*imported), 1u);
-  EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("1 collectives of 0 bytes")));
+  EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("1 collective of 0 bytes")));
 }
 
 TEST(SimAi, EveryWrongLineIsNamed) {

@@ -163,6 +163,7 @@ TEST_F(RecorderFile, TailHasTheNewestRecordsAndAllCommunicators) {
   EXPECT_EQ(CommunicatorOf(section.records[0]).id, 77u);
   for (uint64_t i = 0; i < 10; ++i) EXPECT_EQ(section.records[1 + i].call_number, 4991 + i);
   EXPECT_EQ(section.lost, 4990u);
+  EXPECT_EQ(section.replaced, 5000u - 1024) << "the others are in the file, and were not read";
 }
 
 TEST_F(RecorderFile, GivesEachThreadItsOwnRing) {

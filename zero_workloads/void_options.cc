@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A table has a row for each option and each setting without which the option does nothing. Options whose
+// help begins with the setting that they are for ("Stage 3: ...") may be given with any other, and so may the
+// size of buckets where units need none, because scripts pass these to all runs.
+#include "zero_workloads/void_options.h"
+
+namespace dynamiccl::zero {
+namespace {
+
+struct VoidOption {
+  const char* option;
+  bool is_void;
+  const char* reason;
+  const char* hint;
+};
+
+Status Reject(const VoidOption& row) {
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} has no effect: {}", row.option, row.reason),
+                  row.hint);
+}
+
+}  // namespace
+
+Status CheckNoOptionIsVoid(const std::function<bool(const char* option)>& given,
+                           const TrainingSettings& settings) {
+  const bool fixed = !settings.scales_dynamically();
+  const bool one_micro_step = settings.micro_steps == 1;
+  const char* const scale = "the loss scale is fixed";
+  const char* const dynamic = "add --loss-scale dynamic, or leave the option out";
+  const char* const more = "add --micro-steps 2 or more, or leave the option out";
+  const VoidOption rows[] = {
+      {"--first-loss-scale", fixed, scale, dynamic},
+      {"--least-loss-scale", fixed, scale, dynamic},
+      {"--loss-scale-growth", fixed, scale, dynamic},
+      {"--loss-scale-hysteresis", fixed, scale, dynamic},
+      {"--keep-checkpoints", settings.checkpoint.directory.empty(), "the run has no checkpoints",
+       "add --checkpoint-dir, or leave the option out"},
+      {"--accumulation", one_micro_step, "one micro-step adds up no gradients", more},
+      {"--accumulation-type", one_micro_step, "one micro-step adds up no gradients", more},
+      {"--accumulation-type", !settings.accumulates_locally(), "sums of shards are in fp32",
+       "add --accumulation local, or leave the option out"},
+      {"--offload-buffer-bytes", settings.offload_optimizer == "none", "no states are offloaded",
+       "add --offload-optimizer, or leave the option out"},
+      {"--memory-allocator", settings.residual.memory_cap == 0, "no memory is capped",
+       "add --memory-cap, or leave the option out"},
+  };
+  for (const VoidOption& row : rows)
+    if (row.is_void && given(row.option)) return Reject(row);
+  return {};
+}
+
+}  // namespace dynamiccl::zero

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An LSTM layer whose cells are clamped to a bound after every call, as 16-bit integers require, and may be
-// rounded for the next call, as a job's are. LibTorch's own layer has no bound, and a graph of its small
-// operations would take three times as long to train.
+// An LSTM layer whose cells are clamped to a bound after every call, as 16-bit integers require. LibTorch's
+// own layer has no bound, and a graph of its small operations would take three times as long to train.
 //
 // The equations (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000), for call t:
 //
@@ -9,7 +8,6 @@
 //   g       = tanh(x_t W + h_{t-1} U + b)        candidate
 //   c_t     = clamp(f * c_{t-1} + i * g, -bound, bound)
 //   h_t     = o * tanh(c_t)
-//   c_t     = round(c_t)                         for call t + 1, after h_t
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,24 +20,13 @@ struct BoundedLstmState {
   at::Tensor cells;
 };
 
-// The values that cells may have.
-struct CellRange {
-  // Cells are cut at this size.
-  double bound;
-  // For the next call, cells are rounded to multiples of `step` and cut at the largest one below `bound`; 0:
-  // they are not rounded. Halves are rounded up.
-  double step = 0;
-  // The gradient of each cell grows by this times the cell, so that a training keeps cells small.
-  double pull = 0;
-};
-
 // Runs the layer over all calls and returns the hidden states, fp32 [sequence, call, hidden].
 //
 // `inputs` [sequence, call, 4 * hidden] holds x_t W + b, each call's part of the gates' sums, in the order
 // input, forget, candidate, output. `hidden_weights` is U transposed, [4 * hidden, hidden]. Each sequence
 // starts from an empty state, or from `state`, which then becomes the state after the last call. No gradient
-// passes through the state or through a cell at the bound. Through a rounding it passes unchanged.
-at::Tensor BoundedLstm(const at::Tensor& inputs, const at::Tensor& hidden_weights, const CellRange& range,
+// passes through the state or through a cell at the bound.
+at::Tensor BoundedLstm(const at::Tensor& inputs, const at::Tensor& hidden_weights, double bound,
                        BoundedLstmState* state = nullptr);
 
 }  // namespace dynamiccl::agents

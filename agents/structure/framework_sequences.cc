@@ -141,16 +141,13 @@ const FrameworkGenerator& GeneratorOf(std::string_view framework) {
 }
 
 // Integers and choices are always drawn, because jobs in practice do not keep a framework's defaults for
-// them. Flags and data types keep the framework's default half of the time. Each setting has an engine of its
-// own, so that a setting added to a generator changes no other one.
+// them. Flags and data types keep the framework's default half of the time.
 SettingTexts RandomSettings(std::string_view framework, int64_t elements, std::mt19937_64& random) {
   SettingTexts texts;
-  const uint64_t seed = random();
   for (const GeneratorSetting& row : GeneratorOf(framework).settings()) {
-    std::mt19937_64 engine = EngineOf(seed, row.name);
     const bool own =
-        (row.kind == SettingKind::kFlag || row.kind == SettingKind::kDataType) && Coin(engine, 2);
-    if (!own) texts[std::string(row.name)] = RandomText(row, elements, engine);
+        (row.kind == SettingKind::kFlag || row.kind == SettingKind::kDataType) && Coin(random, 2);
+    if (!own) texts[std::string(row.name)] = RandomText(row, elements, random);
   }
   return texts;
 }
@@ -339,27 +336,22 @@ std::vector<CallSequence> RandomInventedJob(std::string_view family, int steps, 
 
 std::vector<CallSequence> RandomJobs(const JobPlan& plan, std::mt19937_64& random) {
   std::vector<CallSequence> all;
-  const uint64_t seed = random();
-  // Adds jobs of each family; `draw` makes one job of a family from the job's own engine.
-  const auto add_jobs = [&](const std::string& framework, const auto& draw) {
+  // Adds jobs of each family; `draw` makes one job of a family.
+  const auto add_jobs = [&](const auto& draw) {
     for (const std::string_view family : plan.families) {
-      for (int job = 0; job < plan.jobs; ++job) {
-        std::mt19937_64 engine = EngineOf(seed, fmt::format("{} {} {}", framework, family, job));
-        std::ranges::move(draw(family, engine), std::back_inserter(all));
-      }
+      for (int job = 0; job < plan.jobs; ++job) std::ranges::move(draw(family), std::back_inserter(all));
     }
   };
   for (const std::string_view framework : plan.frameworks) {
-    add_jobs(std::string(framework), [&](std::string_view family, std::mt19937_64& engine) {
-      return Trains(framework, family) ? RandomJob(framework, family, plan.steps, engine)
+    add_jobs([&](std::string_view family) {
+      return Trains(framework, family) ? RandomJob(framework, family, plan.steps, random)
                                        : std::vector<CallSequence>{};
     });
   }
-  for (int number = 0; number < plan.invented; ++number) {
-    const std::string framework = fmt::format("{} {}", kInvented, number);
-    add_jobs(framework, [&](std::string_view family, std::mt19937_64& engine) {
-      std::vector<CallSequence> job = RandomInventedJob(family, plan.steps, engine);
-      for (CallSequence& sequence : job) sequence.framework = framework;
+  for (int framework = 0; framework < plan.invented; ++framework) {
+    add_jobs([&](std::string_view family) {
+      std::vector<CallSequence> job = RandomInventedJob(family, plan.steps, random);
+      for (CallSequence& sequence : job) sequence.framework = fmt::format("{} {}", kInvented, framework);
       return job;
     });
   }

@@ -70,8 +70,7 @@ struct JobPlan {
   // habits.
   int invented = 0;
 };
-// All jobs of the plan. Pairs that Trains rejects are left out. Each job has draws of its own, so what one
-// generator draws does not change the jobs of another.
+// All jobs of the plan. Pairs that Trains rejects are left out.
 std::vector<CallSequence> RandomJobs(const JobPlan& plan, std::mt19937_64& random);
 
 }  // namespace dynamiccl::agents

@@ -3,13 +3,9 @@
 // distributions of <random> do not guarantee this.
 #pragma once
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <cmath>
 #include <cstdint>
 #include <random>
-#include <string_view>
 
 namespace dynamiccl::agents {
 
@@ -28,12 +24,6 @@ inline bool Coin(std::mt19937_64& random, int one_in) {
 inline double LogUniform(std::mt19937_64& random, double low, double high) {
   return std::exp2(low +
                    static_cast<double>(Uniform(random, 0, static_cast<int64_t>((high - low) * 16))) / 16);
-}
-
-// Returns an engine for the draws about one thing, named by `name`, within what `seed` stands for. What other
-// things draw does not change it.
-inline std::mt19937_64 EngineOf(uint64_t seed, std::string_view name) {
-  return std::mt19937_64(XXH3_64bits_withSeed(name.data(), name.size(), seed));
 }
 
 }  // namespace dynamiccl::agents

@@ -149,7 +149,7 @@ StructureAgreement CompareStructure(const FloatStructureNetwork& network, const 
                                     const std::vector<CallSequence>& sequences, int length) {
   const c10::AutoGradMode no_gradients(false);
   const StructureBatch batch = MakeBatch(sequences, std::vector<size_t>(sequences.size()), length);
-  const at::Tensor real = network.Logits(batch.tokens, Cells::kRounded);
+  const at::Tensor real = network.Logits(batch.tokens);
   Tallies tallies;
   for (size_t i = 0; i < sequences.size(); ++i) {
     const auto index = static_cast<int64_t>(i);

@@ -8,21 +8,19 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/linear.h>
 #include <ATen/ops/nonzero.h>
 #include <ATen/ops/zeros.h>
 #include <torch/nn/utils/clip_grad.h>
+#include <torch/optim/adam.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "agents/learnt_data.h"
-#include "agents/repeatable_math.h"
 #include "agents/structure/bounded_lstm.h"
-#include "agents/structure/random_draws.h"
 #include "src/base/clock.h"
 #include "src/policy/structure_layout.h"
-#include "src/policy/structure_network.h"
 
 namespace dynamiccl::agents {
 namespace {
@@ -36,11 +34,6 @@ constexpr double kForgetBias = 1.0;
 // calls would exceed it, and a network trained without the bound would rely on counts that never occur in a
 // job.
 constexpr double kLargestCell = 32767.0 / kTokenOne;
-// The step to which a job rounds its cells.
-constexpr double kCellStep = double{1 << StructureNetwork::kCellStepBits} / kTokenOne;
-// How much a cell's square weighs in the loss, beside the mean loss of a call. A cell that counts calls far
-// up keeps a repeated step from soon repeating its state (docs/results/agents-structure.md).
-constexpr double kCellPull = 1e-3;
 // Amplitude of uniform noise on the gates' sums: eight times the rounding error of the tables of sigmoid and
 // tanh (structure_layout.h). A network trained with this noise does not depend on differences too small for
 // the integers (docs/results/agents-structure.md).
@@ -145,9 +138,9 @@ JobPlan PlanOf(const StructureTrainingSettings& settings) {
 class Sampler {
  public:
   Sampler(const std::vector<CallSequence>& recorded, const StructureTrainingSettings& settings)
-      : random_(EngineOf(settings.seed, "batches")),
+      : random_(settings.seed),
         recorded_(recorded),
-        generated_(GeneratedSequences(settings)),
+        generated_(RandomJobs(PlanOf(settings), random_)),
         settings_(settings),
         places_(static_cast<size_t>(settings.batch)) {
     for (size_t i = 0; i < generated_.size(); ++i) by_framework_[generated_[i].framework].push_back(i);
@@ -176,7 +169,7 @@ class Sampler {
     next.batch = Concatenate(parts);
     return next;
   }
-  const std::vector<CallSequence>& generated() const { return generated_; }
+  size_t generated() const { return generated_.size(); }
 
  private:
   // Draws every framework equally often, however many sequences it has.
@@ -229,13 +222,11 @@ class Sampler {
 
 }  // namespace
 
-at::Tensor FloatStructureNetwork::Logits(const at::Tensor& tokens, Cells cells, BoundedLstmState* state,
+at::Tensor FloatStructureNetwork::Logits(const at::Tensor& tokens, BoundedLstmState* state,
                                          const at::Tensor& noise) const {
-  at::Tensor inputs = RepeatableLinear(tokens, input_weights, gate_bias);
+  at::Tensor inputs = at::linear(tokens, input_weights, gate_bias);
   if (noise.defined()) inputs = inputs + noise;
-  const double pull = kCellPull / static_cast<double>(tokens.size(0) * tokens.size(1));
-  const CellRange range{kLargestCell, cells == Cells::kRounded ? kCellStep : 0, pull};
-  return RepeatableLinear(BoundedLstm(inputs, hidden_weights, range, state), head_weights, head_bias);
+  return at::linear(BoundedLstm(inputs, hidden_weights, kLargestCell, state), head_weights, head_bias);
 }
 
 std::vector<at::Tensor> FloatStructureNetwork::parameters() const {
@@ -251,11 +242,6 @@ JobPlan Completed(JobPlan plan) {
   return plan;
 }
 
-std::vector<CallSequence> GeneratedSequences(const StructureTrainingSettings& settings) {
-  std::mt19937_64 random(settings.seed);
-  return RandomJobs(PlanOf(settings), random);
-}
-
 FloatStructureNetwork TrainStructure(const std::vector<CallSequence>& recorded,
                                      const StructureTrainingSettings& settings,
                                      StructureTrainingReport* report) {
@@ -264,29 +250,30 @@ FloatStructureNetwork TrainStructure(const std::vector<CallSequence>& recorded,
   FloatStructureNetwork network =
       settings.begin == nullptr ? InitialNetwork(generator) : CopyForTraining(*settings.begin);
   Sampler sampler(recorded, settings);
-  Adam adam(network.parameters(), settings.learning_rate);
+  torch::optim::Adam adam(network.parameters(), torch::optim::AdamOptions(settings.learning_rate));
   BoundedLstmState state{at::zeros({settings.batch, kStructureHidden}),
                          at::zeros({settings.batch, kStructureHidden})};
   const int tail = std::max(settings.iterations / 10, 1);
   double tail_loss = 0;
   for (int iteration = 0; iteration < settings.iterations; ++iteration) {
+    // The learning rate decays to zero along a cosine.
+    const double progress = static_cast<double>(iteration) / settings.iterations;
+    static_cast<torch::optim::AdamOptions&>(adam.param_groups()[0].options())
+        .lr(settings.learning_rate * 0.5 * (1 + std::cos(progress * 3.14159265358979)));
     Sampler::Stretch stretch = sampler.Next(state);
     state = std::move(stretch.state);
-    adam.ZeroGradients();
+    adam.zero_grad();
     const at::Tensor noise = at::empty({settings.batch, settings.length, kGateRows})
                                  .uniform_(-kTableNoise, kTableNoise, generator);
-    const bool rounded = iteration >= static_cast<int>((1 - settings.rounded_share) * settings.iterations);
-    const Cells cells = rounded ? Cells::kRounded : Cells::kAsTheyAre;
-    const at::Tensor loss = Loss(network.Logits(stretch.batch.tokens, cells, &state, noise), stretch.batch);
+    const at::Tensor loss = Loss(network.Logits(stretch.batch.tokens, &state, noise), stretch.batch);
     loss.backward();
     torch::nn::utils::clip_grad_norm_(network.parameters(), kGradientNorm);
-    adam.Step(static_cast<double>(iteration) / settings.iterations);
+    adam.step();
     if (iteration >= settings.iterations - tail) tail_loss += loss.item<double>() / tail;
     if (settings.observer)
-      settings.observer({iteration + 1, settings.iterations, recorded.size() + sampler.generated().size()});
+      settings.observer({iteration + 1, settings.iterations, recorded.size() + sampler.generated()});
   }
-  *report = {static_cast<double>(MonotonicNanoseconds() - start) * 1e-9, tail_loss,
-             sampler.generated().size(), ChecksumOf(sampler.generated())};
+  *report = {static_cast<double>(MonotonicNanoseconds() - start) * 1e-9, tail_loss, sampler.generated()};
   return network;
 }
 

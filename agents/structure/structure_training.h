@@ -14,9 +14,6 @@
 
 namespace dynamiccl::agents {
 
-// The cells between calls: as they are, or rounded as a job rounds them (StructureNetwork::RoundCells).
-enum class Cells : uint8_t { kAsTheyAre, kRounded };
-
 // The parameters in LibTorch's layout (gates in the order input, forget, candidate, output), with one bias
 // instead of LibTorch's two. All are fp32. The comment of a tensor gives its shape.
 struct FloatStructureNetwork {
@@ -34,7 +31,7 @@ struct FloatStructureNetwork {
   // Logits [sequence, call, kHeadRows] from tokens [sequence, call, kTokenFeatures]. Each sequence starts
   // from an empty state or from `state`, as in BoundedLstm. `noise` [sequence, call, kGateRows], if defined,
   // is added to the gates' sums.
-  at::Tensor Logits(const at::Tensor& tokens, Cells cells, BoundedLstmState* state = nullptr,
+  at::Tensor Logits(const at::Tensor& tokens, BoundedLstmState* state = nullptr,
                     const at::Tensor& noise = {}) const;
   std::vector<at::Tensor> parameters() const;
 };
@@ -56,9 +53,6 @@ struct StructureTrainingSettings {
   // jobs, each framework and family gets one job per 30 iterations, but 12 at least and 150 at most.
   JobPlan jobs{.jobs = 0, .invented = 8};
   double learning_rate = 1e-2;
-  // In this share of the iterations, the last ones, cells are rounded as in jobs. Rounding from the start
-  // would keep a network from learning slow changes (docs/results/agents-structure.md).
-  double rounded_share = 0.25;
   // A control experiment that must fail: each call gets the role, phase and stage of another call.
   bool permute_labels = false;
   // Called after each iteration. Its TrainingPosition counts the sequences as samples.
@@ -78,20 +72,16 @@ struct StructureTrainingReport {
   double seconds = 0;
   // Mean loss over the last tenth of the iterations.
   double loss = 0;
-  // Number of generated sequences, and their checksum (learnt_data.h).
+  // Number of generated sequences.
   size_t generated = 0;
-  uint64_t checksum = 0;
 };
-
-// The sequences that a training with these settings generates.
-std::vector<CallSequence> GeneratedSequences(const StructureTrainingSettings& settings);
 
 // Returns `plan`; an empty list of frameworks or families is replaced by the list of all of them.
 JobPlan Completed(JobPlan plan);
 
 // Minimises the sum of the cross entropies of all heads. A sixth of each batch comes from `recorded`, if it
 // has any sequences; the rest is generated and invented (settings.jobs). Two thirds of all sequences are
-// rescaled. Equal seeds and inputs give equal networks.
+// rescaled. With one thread, equal seeds and inputs give equal networks.
 FloatStructureNetwork TrainStructure(const std::vector<CallSequence>& recorded,
                                      const StructureTrainingSettings& settings,
                                      StructureTrainingReport* report);

@@ -57,8 +57,7 @@ void ExpectSameGradients(const Layer& layer, const at::Tensor& a, const at::Tens
 TEST(BoundedLstm, IsTheDefinitionWithItsGradients) {
   for (const double bound : {0.5, 3.0, 1e9}) {
     const Layer layer = RandomLayer(1);
-    const at::Tensor fast = BoundedLstm(layer.inputs, layer.weights, {bound}),
-                     defined = Defined(layer, bound);
+    const at::Tensor fast = BoundedLstm(layer.inputs, layer.weights, bound), defined = Defined(layer, bound);
     EXPECT_TRUE(at::allclose(fast, defined, 1e-5, 1e-6)) << bound;
     ExpectSameGradients(layer, fast, defined);
   }
@@ -73,39 +72,16 @@ TEST(BoundedLstm, WithoutAReachedBoundIsLibTorchs) {
   const at::Tensor output = std::get<0>(at::lstm(layer.inputs, states, weights, /*has_biases=*/true,
                                                  /*num_layers=*/1, /*dropout=*/0.0, /*train=*/true,
                                                  /*bidirectional=*/false, /*batch_first=*/true));
-  EXPECT_TRUE(at::allclose(BoundedLstm(layer.inputs, layer.weights, {1e9}), output, 1e-5, 1e-6));
-  EXPECT_FALSE(at::allclose(BoundedLstm(layer.inputs, layer.weights, {1.0}), output, 1e-2, 1e-2));
-}
-
-// The hidden state of a call sees the cell before it is rounded, as in a job.
-TEST(BoundedLstm, CellsAreRoundedForTheNextCall) {
-  const Layer layer = RandomLayer(4);
-  const CellRange range{3.1, 0.125};
-  BoundedLstmState state{at::zeros({kSequences, kHidden}), at::zeros({kSequences, kHidden})};
-  BoundedLstmState unrounded{state.hidden.clone(), state.cells.clone()};
-  for (int64_t call = 0; call < kCalls; ++call) {
-    const at::Tensor inputs = layer.inputs.narrow(1, call, 1);
-    const at::Tensor hidden = BoundedLstm(inputs, layer.weights, range, &state);
-    EXPECT_TRUE(at::equal(hidden, BoundedLstm(inputs, layer.weights, {3.1}, &unrounded))) << call;
-    const at::Tensor steps = (unrounded.cells / 0.125 + 0.5).floor().clamp(-24, 24);
-    EXPECT_TRUE(at::equal(state.cells, steps * 0.125)) << call;
-    unrounded.cells = state.cells.clone();
-  }
-  EXPECT_EQ(state.cells.abs().max().item<double>(), 3);
-}
-
-TEST(BoundedLstm, GradientsPassThroughARounding) {
-  const Layer layer = RandomLayer(5);
-  ExpectSameGradients(layer, BoundedLstm(layer.inputs, layer.weights, {1e9, 1e-6}),
-                      BoundedLstm(layer.inputs, layer.weights, {1e9}));
+  EXPECT_TRUE(at::allclose(BoundedLstm(layer.inputs, layer.weights, 1e9), output, 1e-5, 1e-6));
+  EXPECT_FALSE(at::allclose(BoundedLstm(layer.inputs, layer.weights, 1.0), output, 1e-2, 1e-2));
 }
 
 TEST(BoundedLstm, GoesOnFromAState) {
   const Layer layer = RandomLayer(3);
-  const at::Tensor whole = BoundedLstm(layer.inputs, layer.weights, {3});
+  const at::Tensor whole = BoundedLstm(layer.inputs, layer.weights, 3);
   BoundedLstmState state{at::zeros({kSequences, kHidden}), at::zeros({kSequences, kHidden})};
   for (int64_t from = 0; from < kCalls; from += kCalls / 4) {
-    const at::Tensor part = BoundedLstm(layer.inputs.narrow(1, from, kCalls / 4), layer.weights, {3}, &state);
+    const at::Tensor part = BoundedLstm(layer.inputs.narrow(1, from, kCalls / 4), layer.weights, 3, &state);
     EXPECT_TRUE(at::allclose(part, whole.narrow(1, from, kCalls / 4), 1e-5, 1e-6)) << from;
     EXPECT_TRUE(at::equal(state.hidden, part.select(1, part.size(1) - 1)));
     EXPECT_FALSE(state.hidden.requires_grad()) << "no gradient goes back beyond the stretch";

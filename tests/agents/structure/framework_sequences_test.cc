@@ -5,7 +5,6 @@
 
 #include <set>
 
-#include "agents/learnt_data.h"
 #include "agents/structure/structure_training.h"
 
 namespace dynamiccl::agents {
@@ -43,25 +42,6 @@ TEST(FrameworkSequences, RandomJobsAreReproducibleLabelledAndInOrder) {
   }
   EXPECT_EQ(frameworks.size(), AllFrameworkGenerators().size());
   EXPECT_EQ(families.size(), AllFamilies().size());
-}
-
-// So a setting or a framework that is added changes no other jobs of a training.
-TEST(FrameworkSequences, JobsDoNotDependOnWhatOtherJobsDraw) {
-  JobPlan plan = Completed({});
-  plan.jobs = 1;
-  plan.invented = 1;
-  std::mt19937_64 a(7), b(7);
-  const auto all = RandomJobs(plan, a);
-  plan.frameworks = {"zero-paper"}, plan.families = {"bert"};
-  const auto few = RandomJobs(plan, b);
-  ASSERT_GT(few.size(), 1u);
-  for (const CallSequence& job : few) {
-    const auto same = [&](const CallSequence& other) {
-      return other.name == job.name && other.framework == job.framework &&
-             ChecksumOf(std::vector{other}) == ChecksumOf(std::vector{job});
-    };
-    EXPECT_TRUE(std::any_of(all.begin(), all.end(), same)) << job.framework << ": " << job.name;
-  }
 }
 
 TEST(FrameworkSequences, OnlyCommunicatorsOfTheWholeShardingTellTheStage) {

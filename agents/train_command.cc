@@ -432,10 +432,12 @@ Status SayInputs(const TrainSettings& settings, TrainingAccount& account) {
   DYNAMICCL_TRY(const std::vector<CallSequence> recorded, ReadSequences(settings.traces, account.provenance));
   DYNAMICCL_TRY(const TrainingData data, ReadTrainingData(settings, account));
   const FloatStructureNetwork any;
-  if (settings.from.empty())
-    account.Learns("calls", ChecksumOf(GeneratedSequences(FirstTraining(settings))));
-  else if (!recorded.empty())
-    account.Learns("calls", ChecksumOf(GeneratedSequences(StructureFineTuning(settings.seed, any))));
+  std::mt19937_64 random(settings.seed);
+  if (settings.from.empty() || !recorded.empty()) {
+    const StructureTrainingSettings training =
+        settings.from.empty() ? FirstTraining(settings) : StructureFineTuning(settings.seed, any);
+    account.Learns("calls", ChecksumOf(GeneratedSequences(training, random)));
+  }
   if (!data.seen.empty()) {
     DYNAMICCL_TRY(const std::vector<ConfigSample> samples, PricedSamplesOf(data.seen));
     account.Learns("times", ChecksumOf(samples));

@@ -35,12 +35,11 @@ at::Tensor Part(const at::Tensor& gates, Gate gate) {
 struct Steps {
   // [call, sequence, 4 * hidden]: values of the gates, after their activation functions.
   at::Tensor gates;
-  // [call + 1, sequence, hidden]: the clamped cells, rounded if they are. The first entry is the state before
-  // all calls.
+  // [call + 1, sequence, hidden]: the clamped cells. The first entry is the state before all calls.
   at::Tensor cells;
   // [call, sequence, hidden]: 1 where the cell was within the bound, otherwise 0.
   at::Tensor free;
-  // [call, sequence, hidden]: tanh of the cell before it was rounded.
+  // [call, sequence, hidden]: tanh of the cell.
   at::Tensor squashed;
   // [call + 1, sequence, hidden]: the hidden states. The first entry is the state before all calls.
   at::Tensor hidden;
@@ -87,57 +86,41 @@ void UpdateCell(const Cell& cell, float bound) {
   }
 }
 
-// Computes the hidden state, and rounds the cell for the next call. `squashed` is still sigmoid(2 c) here.
-void UpdateState(const Cell& cell, const CellRange& range) {
+// Computes the hidden state. `squashed` is still sigmoid(2 c) here.
+void UpdateState(const Cell& cell) {
   const float* out = cell.gate(kOutput);
   for (int64_t i = 0; i < cell.hidden; ++i) {
     cell.squashed[i] = 2 * cell.squashed[i] - 1;
     cell.state[i] = out[i] * cell.squashed[i];
   }
-  if (range.step <= 0) return;
-  const auto step = static_cast<float>(range.step);
-  const auto most = static_cast<float>(std::floor(range.bound / range.step));
-  for (int64_t i = 0; i < cell.hidden; ++i)
-    cell.after[i] = std::clamp(std::floor(cell.after[i] / step + 0.5f), -most, most) * step;
 }
 
 // Computes one call of all sequences. `turned_weights` is [hidden, 4 * hidden] with the candidate's columns
 // doubled.
-void Forward(const Steps& steps, const at::Tensor& turned_weights, const CellRange& range, int64_t call) {
+void Forward(const Steps& steps, const at::Tensor& turned_weights, float bound, int64_t call) {
   const at::Tensor gates = steps.gates[call];
   const int64_t sequences = gates.size(0), hidden = turned_weights.size(0);
   AddProduct(steps.hidden[call].const_data_ptr<float>(), turned_weights.const_data_ptr<float>(),
              gates.data_ptr<float>(), {sequences, hidden, 4 * hidden});
   gates.sigmoid_();
-  for (int64_t sequence = 0; sequence < sequences; ++sequence)
-    UpdateCell(Cell(steps, call, sequence), static_cast<float>(range.bound));
+  for (int64_t sequence = 0; sequence < sequences; ++sequence) UpdateCell(Cell(steps, call, sequence), bound);
   at::Tensor squashed = steps.squashed[call];
   at::mul_out(squashed, steps.cells[call + 1], 2);
   squashed.sigmoid_();
-  for (int64_t sequence = 0; sequence < sequences; ++sequence)
-    UpdateState(Cell(steps, call, sequence), range);
+  for (int64_t sequence = 0; sequence < sequences; ++sequence) UpdateState(Cell(steps, call, sequence));
 }
 
-// The gradients of one sequence at one call. Those of the hidden state come from the loss (`wanted`) and from
-// the next call (`hidden`). On entry `later` is the gradient of this call's cell, and on return that of the
-// previous call's cell. `sums` receives the gradients of the four gates' sums.
-struct CellGradients {
-  const float* wanted;
-  const float* hidden;
-  float* later;
-  float* sums;
-};
-
-// Computes the derivatives of one sequence at one call. `pull` is that of CellRange.
-void BackwardCell(const Cell& cell, const CellGradients& gradients, float pull) {
-  const auto& [wanted, hidden, later, sums] = gradients;
+// Computes the derivatives of one sequence at one call. The gradient of the hidden state has two parts:
+// `wanted` comes from the loss and `hidden` from the next call. On entry `later` is the gradient of this
+// call's cell, and on return that of the previous call's cell. `sums` receives the gradients of the four
+// gates' sums.
+void BackwardCell(const Cell& cell, const float* wanted, const float* hidden, float* later, float* sums) {
   const float *in = cell.gate(kInput), *forget = cell.gate(kForget), *candidate = cell.gate(kCandidate),
               *out = cell.gate(kOutput);
   const int64_t rows = cell.hidden;
   for (int64_t i = 0; i < rows; ++i) {
     const float squashed = cell.squashed[i], of_hidden = wanted[i] + hidden[i];
-    const float of_cell =
-        (later[i] + pull * cell.after[i] + of_hidden * out[i] * (1 - squashed * squashed)) * cell.free[i];
+    const float of_cell = (later[i] + of_hidden * out[i] * (1 - squashed * squashed)) * cell.free[i];
     sums[i] = of_cell * candidate[i] * in[i] * (1 - in[i]);
     sums[rows + i] = of_cell * cell.before[i] * forget[i] * (1 - forget[i]);
     sums[2 * rows + i] = of_cell * in[i] * (1 - candidate[i] * candidate[i]);
@@ -148,7 +131,7 @@ void BackwardCell(const Cell& cell, const CellGradients& gradients, float pull) 
 
 // Returns the gradients of all gates' sums, [call, sequence, 4 * hidden], computed from the last call to the
 // first. `wanted` is [call, sequence, hidden].
-at::Tensor Backward(const Steps& steps, const at::Tensor& wanted, const at::Tensor& weights, float pull) {
+at::Tensor Backward(const Steps& steps, const at::Tensor& wanted, const at::Tensor& weights) {
   const int64_t calls = steps.gates.size(0), sequences = steps.gates.size(1), hidden = weights.size(1);
   const at::Tensor sums = at::empty_like(steps.gates);
   const at::Tensor of_cell = at::zeros({sequences, hidden});
@@ -156,10 +139,9 @@ at::Tensor Backward(const Steps& steps, const at::Tensor& wanted, const at::Tens
   for (int64_t call = calls - 1; call >= 0; --call) {
     for (int64_t sequence = 0; sequence < sequences; ++sequence) {
       const int64_t row = (call * sequences + sequence) * hidden;
-      BackwardCell(Cell(steps, call, sequence),
-                   {wanted.data_ptr<float>() + row, of_hidden.data_ptr<float>() + sequence * hidden,
-                    of_cell.data_ptr<float>() + sequence * hidden, sums.data_ptr<float>() + 4 * row},
-                   pull);
+      BackwardCell(Cell(steps, call, sequence), wanted.data_ptr<float>() + row,
+                   of_hidden.data_ptr<float>() + sequence * hidden,
+                   of_cell.data_ptr<float>() + sequence * hidden, sums.data_ptr<float>() + 4 * row);
     }
     of_hidden.zero_();
     AddProduct(sums[call].const_data_ptr<float>(), weights.const_data_ptr<float>(),
@@ -171,8 +153,7 @@ at::Tensor Backward(const Steps& steps, const at::Tensor& wanted, const at::Tens
 // The autograd function: the gradients of `hidden_weights` are one matrix product over all calls at the end.
 struct Layer : torch::autograd::Function<Layer> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& inputs,
-                            const at::Tensor& hidden_weights, const CellRange& range,
-                            BoundedLstmState* state) {
+                            const at::Tensor& hidden_weights, double bound, BoundedLstmState* state) {
     const int64_t sequences = inputs.size(0), calls = inputs.size(1), hidden = hidden_weights.size(1);
     const Steps steps{inputs.transpose(0, 1).clone(at::MemoryFormat::Contiguous),
                       at::zeros({calls + 1, sequences, hidden}), at::empty({calls, sequences, hidden}),
@@ -184,9 +165,8 @@ struct Layer : torch::autograd::Function<Layer> {
     const at::Tensor turned = hidden_weights.t().clone(at::MemoryFormat::Contiguous);
     Part(steps.gates, kCandidate).mul_(2);
     Part(turned, kCandidate).mul_(2);
-    for (int64_t call = 0; call < calls; ++call) Forward(steps, turned, range, call);
+    for (int64_t call = 0; call < calls; ++call) Forward(steps, turned, static_cast<float>(bound), call);
     if (state != nullptr) *state = {steps.hidden[calls].clone(), steps.cells[calls].clone()};
-    context->saved_data["pull"] = range.pull;
     context->save_for_backward(
         {steps.gates, steps.cells, steps.free, steps.squashed, steps.hidden, hidden_weights});
     return steps.hidden.narrow(0, 1, calls).transpose(0, 1).contiguous();
@@ -197,8 +177,7 @@ struct Layer : torch::autograd::Function<Layer> {
     const Steps steps{saved[0], saved[1], saved[2], saved[3], saved[4]};
     const at::Tensor wanted = outputs[0].transpose(0, 1).contiguous();
     const int64_t calls = steps.gates.size(0), hidden = steps.hidden.size(2);
-    const at::Tensor sums = Backward(steps, wanted, saved[5].contiguous(),
-                                     static_cast<float>(context->saved_data["pull"].toDouble()));
+    const at::Tensor sums = Backward(steps, wanted, saved[5].contiguous());
     const at::Tensor of_weights = at::zeros(saved[5].sizes());
     AddTransposedProduct(sums.const_data_ptr<float>(), steps.hidden.const_data_ptr<float>(),
                          of_weights.data_ptr<float>(), {4 * hidden, calls * sums.size(1), hidden});
@@ -208,9 +187,9 @@ struct Layer : torch::autograd::Function<Layer> {
 
 }  // namespace
 
-at::Tensor BoundedLstm(const at::Tensor& inputs, const at::Tensor& hidden_weights, const CellRange& range,
+at::Tensor BoundedLstm(const at::Tensor& inputs, const at::Tensor& hidden_weights, double bound,
                        BoundedLstmState* state) {
-  return Layer::apply(inputs, hidden_weights, range, state);
+  return Layer::apply(inputs, hidden_weights, bound, state);
 }
 
 }  // namespace dynamiccl::agents

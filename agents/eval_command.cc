@@ -31,18 +31,21 @@ struct TrainingSplit {
   }
 };
 
-// Returns whether the policy's training read this file.
-Result<bool> WasRead(const Provenance& training, const std::string& kind, const std::string& path) {
+// Returns whether the policy's training, or one from which it went on, read this file.
+Result<bool> WasRead(const std::vector<Provenance>& trainings, const std::string& kind,
+                     const std::string& path) {
   DYNAMICCL_TRY(const InputFile file, HashInput(kind, path));
-  return std::any_of(training.inputs.begin(), training.inputs.end(),
-                     [&](const InputFile& input) { return input.sha256 == file.sha256; });
+  return std::any_of(trainings.begin(), trainings.end(), [&](const Provenance& training) {
+    return std::any_of(training.inputs.begin(), training.inputs.end(),
+                       [&](const InputFile& input) { return input.sha256 == file.sha256; });
+  });
 }
 
 Result<TrainingSplit> SplitFor(const EvalSettings& settings, const Policy& policy) {
-  const Provenance training = ParseProvenance(policy.provenance);
-  TrainingSplit split{training.hold_out, {}, !settings.trained_on.empty()};
+  const std::vector<Provenance> trainings = AllTrainings(policy.provenance);
+  TrainingSplit split{trainings.front().hold_out, {}, !settings.trained_on.empty()};
   for (const std::string& path : settings.measurements) {
-    DYNAMICCL_TRY(const bool was_read, WasRead(training, "measurements", path));
+    DYNAMICCL_TRY(const bool was_read, WasRead(trainings, "measurements", path));
     if (!was_read || !split.judged_are_new) continue;
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: the policy was trained on it", path),
                     "leave out --trained-on: the policy knows what its training held out");
@@ -111,9 +114,9 @@ Status JudgeMeasurements(const EvalSettings& settings, const Policies& policies,
 
 Status JudgeTraces(const EvalSettings& settings, const Policy& policy, Evaluation& evaluation) {
   std::vector<CallSequence> sequences;
-  const Provenance training = ParseProvenance(policy.provenance);
+  const std::vector<Provenance> trainings = AllTrainings(policy.provenance);
   for (const std::string& path : settings.traces) {
-    DYNAMICCL_TRY(const bool was_read, WasRead(training, "trace", path));
+    DYNAMICCL_TRY(const bool was_read, WasRead(trainings, "trace", path));
     if (was_read) fmt::print(stderr, "{}: the policy was trained on it, so it shows no other job\n", path);
     DYNAMICCL_TRY(const Trace trace, ReadTrace(path));
     for (CallSequence& sequence : SequencesOf(trace, path)) sequences.push_back(std::move(sequence));

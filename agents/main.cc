@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "agents/eval_command.h"
+#include "agents/repeatable_math.h"
 #include "agents/train_command.h"
 
 namespace {
@@ -61,7 +62,10 @@ CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
                    "Trains without this number of ranks, which eval then shows apart; 0: none.")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  train->add_option("--seed", settings.seed, "Equal seeds and inputs give equal files.")
+  train
+      ->add_option(
+          "--seed", settings.seed,
+          "Equal seeds and inputs give equal files, on every x86-64 processor with the same libraries.")
       ->capture_default_str();
   train
       ->add_option("--structure-iterations", settings.structure_iterations,
@@ -73,6 +77,8 @@ CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
       ->check(CLI::PositiveNumber)
       ->excludes("--from")
       ->capture_default_str();
+  train->add_flag("--inputs-only", settings.inputs_only,
+                  "Reads and draws what would be learnt from, says its checksums, and trains nothing.");
   train->add_option("--json", settings.json,
                     "Writes what was trained as JSON to this file; - for standard output.");
   return train;
@@ -98,7 +104,8 @@ CLI::App* AddEval(CLI::App& app, EvalSettings& settings) {
 void AddThreads(CLI::App& command, int& threads) {
   command
       .add_option("--threads", threads,
-                  "Threads of LibTorch; with more than one, equal seeds may differ in the last bits.")
+                  "Threads of LibTorch. The result does not depend on their number, and few operations use "
+                  "more than one.")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
 }
@@ -127,6 +134,7 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? kOk : kUsage;
   }
   try {
+    dynamiccl::agents::UseRepeatableKernels();
     at::set_num_threads(threads);
     return Finish(train->parsed() ? Train(train_settings) : Evaluate(eval_settings));
   } catch (const std::exception& error) {

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Formats and parses a policy's origin. The order of the lines is fixed, because equal inputs must give equal
-// files.
+// files. Lines of earlier trainings keep their text and begin with "earlier: N ".
 #include "agents/provenance.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "src/base/sha256.h"
+#include "src/policy/policy_layout.h"
 
 namespace dynamiccl::agents {
 namespace {
@@ -31,6 +34,36 @@ InputFile ParseInput(const std::string& kind, const std::string& value) {
   return {kind, value.substr(space + 1), value.substr(0, space)};
 }
 
+constexpr std::string_view kEarlier = "earlier: ";
+
+// The training to which the text of an `earlier` line belongs: 1, 2, ...
+int GenerationOf(std::string_view line) {
+  return ToNumber<int>(line);
+}
+
+// Everything but the earlier trainings.
+std::string FormatOwn(const Provenance& provenance) {
+  std::string text = fmt::format("program: {}\n", provenance.program);
+  if (!provenance.libraries.empty()) text += fmt::format("libraries: {}\n", provenance.libraries);
+  text += fmt::format("seed: {}\n", provenance.seed);
+  if (provenance.structure_iterations > 0)
+    text += fmt::format("structure_iterations: {}\n", provenance.structure_iterations);
+  if (provenance.config_iterations > 0)
+    text += fmt::format("config_iterations: {}\n", provenance.config_iterations);
+  text += fmt::format("hold_out_sizes: {}\nhold_out_ranks: {}\n", provenance.hold_out.sizes,
+                      provenance.hold_out.ranks);
+  for (const std::string& topology : provenance.hold_out.topologies)
+    text += fmt::format("hold_out_topology: {}\n", topology);
+  for (const InputFile& input : provenance.inputs) {
+    // Only the file's name is stored: its folder means nothing on other machines.
+    text += fmt::format("{}: {} {}\n", input.kind, input.sha256,
+                        std::filesystem::path(input.path).filename().string());
+  }
+  for (const std::string& learnt : provenance.learnt) text += fmt::format("learnt: {}\n", learnt);
+  for (const std::string& note : provenance.notes) text += fmt::format("note: {}\n", note);
+  return text;
+}
+
 }  // namespace
 
 Result<InputFile> HashInput(const std::string& kind, const std::string& path) {
@@ -48,18 +81,15 @@ Result<InputFile> HashInput(const std::string& kind, const std::string& path) {
 }
 
 std::string FormatProvenance(const Provenance& provenance) {
-  std::string text =
-      fmt::format("program: {}\nseed: {}\nhold_out_sizes: {}\nhold_out_ranks: {}\n", provenance.program,
-                  provenance.seed, provenance.hold_out.sizes, provenance.hold_out.ranks);
-  for (const std::string& topology : provenance.hold_out.topologies)
-    text += fmt::format("hold_out_topology: {}\n", topology);
-  for (const InputFile& input : provenance.inputs) {
-    // Only the file's name is stored: its folder means nothing on other machines.
-    text += fmt::format("{}: {} {}\n", input.kind, input.sha256,
-                        std::filesystem::path(input.path).filename().string());
+  const std::string own = FormatOwn(provenance);
+  std::vector<std::string> earlier = provenance.earlier;
+  for (;;) {
+    std::string text = own;
+    for (const std::string& line : earlier) text += fmt::format("{}{}\n", kEarlier, line);
+    if (text.size() <= kMaxProvenanceBytes || earlier.empty()) return text;
+    const int earliest = GenerationOf(earlier.back());
+    std::erase_if(earlier, [&](const std::string& line) { return GenerationOf(line) == earliest; });
   }
-  for (const std::string& note : provenance.notes) text += fmt::format("note: {}\n", note);
-  return text;
 }
 
 Provenance ParseProvenance(const std::string& text) {
@@ -70,14 +100,45 @@ Provenance ParseProvenance(const std::string& text) {
     if (colon == std::string::npos) continue;
     const std::string key = line.substr(0, colon), value = line.substr(colon + 2);
     if (key == "program") provenance.program = value;
+    if (key == "libraries") provenance.libraries = value;
     if (key == "seed") provenance.seed = ToNumber<uint64_t>(value);
+    if (key == "structure_iterations") provenance.structure_iterations = ToNumber<int>(value);
+    if (key == "config_iterations") provenance.config_iterations = ToNumber<int>(value);
     if (key == "hold_out_sizes") provenance.hold_out.sizes = ToNumber<int>(value);
     if (key == "hold_out_ranks") provenance.hold_out.ranks = ToNumber<int>(value);
     if (key == "hold_out_topology" && !value.empty()) provenance.hold_out.topologies.push_back(value);
     if (key == "trace" || key == "measurements") provenance.inputs.push_back(ParseInput(key, value));
+    if (key == "learnt") provenance.learnt.push_back(value);
     if (key == "note") provenance.notes.push_back(value);
+    if (key == "earlier") provenance.earlier.push_back(value);
   }
   return provenance;
+}
+
+std::vector<std::string> EarlierLines(const std::string& text_of_base) {
+  std::vector<std::string> earlier;
+  std::istringstream lines(text_of_base);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(kEarlier)) {
+      earlier.push_back("1 " + line);
+      continue;
+    }
+    const std::string_view rest = std::string_view(line).substr(kEarlier.size());
+    const size_t text = std::min(rest.find(' '), rest.size());
+    earlier.push_back(fmt::format("{}{}", GenerationOf(rest) + 1, rest.substr(text)));
+  }
+  return earlier;
+}
+
+std::vector<Provenance> AllTrainings(const std::string& text) {
+  std::vector<Provenance> trainings{ParseProvenance(text)};
+  std::map<int, std::string> texts;
+  for (const std::string& line : trainings.front().earlier) {
+    const size_t begin = line.find(' ');
+    if (begin != std::string::npos) texts[GenerationOf(line)] += line.substr(begin + 1) + "\n";
+  }
+  for (const auto& [generation, earlier] : texts) trainings.push_back(ParseProvenance(earlier));
+  return trainings;
 }
 
 uint64_t TrainingDataId(const Provenance& provenance) {

@@ -11,18 +11,19 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "agents/config/boosted_trees.h"
 #include "agents/config/effect_training.h"
 #include "agents/config/fine_tuning.h"
 #include "agents/integer_reference.h"
 #include "agents/json_result.h"
+#include "agents/learnt_data.h"
 #include "agents/policy_export.h"
 #include "agents/structure/structure_calibration.h"
 #include "agents/structure/structure_export.h"
 #include "agents/structure/structure_training.h"
-#include "agents/training_progress.h"
+#include "agents/training_account.h"
 #include "src/base/clock.h"
 #include "src/policy/config_inference.h"
 #include "src/policy/policy_file.h"
@@ -32,8 +33,6 @@
 namespace dynamiccl::agents {
 namespace {
 
-// The name of the program in the policy's provenance.
-constexpr char kProgram[] = "dynamiccl-agents train";
 // Number of jobs of each framework and model family that no training iteration sees. They serve to calibrate
 // the thresholds and to compare integers with floats.
 constexpr int kCheckJobs = 2;
@@ -42,51 +41,9 @@ constexpr int kCheckSteps = 6;
 // Number of calls of each sequence on which integers are compared with floats.
 constexpr int kCheckCalls = 128;
 
-using Json = nlohmann::ordered_json;
-
 double SecondsSince(int64_t start_ns) {
   return static_cast<double>(MonotonicNanoseconds() - start_ns) * 1e-9;
 }
-
-// The number of phases that the progress line shows. Without --from: structure agent, config agent, trees if
-// this build has XGBoost, and the check. With --from: the config agent, and with traces the structure agent
-// and its check.
-int PhasesOf(const TrainSettings& settings) {
-  if (!settings.from.empty()) return settings.traces.empty() ? 1 : 3;
-  return CanTrainTrees() ? 4 : 3;
-}
-
-// Collects the reports of a training: as lines for the user, which are also stored in the policy, and as
-// JSON.
-struct TrainingAccount {
-  Provenance provenance;
-  Json json = {{"schema", 1}};
-  // Stream for lines to the user; stderr if standard output is the JSON.
-  std::FILE* talk = stdout;
-  // Shows on standard error how far the training is.
-  ProgressLine progress = ProgressLine::OnStandardError();
-  TrainingPhases phases;
-
-  explicit TrainingAccount(const TrainSettings& settings)
-      : provenance{kProgram, settings.seed, settings.hold_out, {}, {}},
-        talk(JsonIsTheOutput(settings.json) ? stderr : stdout),
-        phases(progress, PhasesOf(settings)) {}
-
-  // Prints a line for the user without storing it.
-  void Say(const std::string& text) {
-    progress.Clear();
-    fmt::print(talk, "{}\n", text);
-    std::fflush(talk);
-  }
-  // Prints a line, stores it for the policy, and adds `fields` to the JSON. If there is a field "seconds", it
-  // is printed but not stored in the policy, because equal seeds and inputs must give equal files.
-  void Note(const char* what, Json fields, const std::string& text) {
-    const bool timed = fields.contains("seconds");
-    Say(timed ? fmt::format("{}, {:.1f} s", text, fields["seconds"].get<double>()) : text);
-    provenance.notes.push_back(text);
-    json[what] = std::move(fields);
-  }
-};
 
 // Reads the sequences that the structure agent learns from. Fails if traces are given and none of their calls
 // has a label.
@@ -141,15 +98,18 @@ Result<TrainingData> ReadTrainingData(const TrainSettings& settings, TrainingAcc
 // Fails if the policy `base` was trained on a key that is held out here: it could not be judged on it.
 Status CheckHeldOutIsUnseen(const Policy& base, const std::vector<SweptKey>& held_out,
                             const Provenance& provenance) {
-  const Provenance before = ParseProvenance(base.provenance);
+  const std::vector<Provenance> before = AllTrainings(base.provenance);
   std::vector<InputFile> sweeps;  // by SweptKey::file
   for (const InputFile& input : provenance.inputs)
     if (input.kind == "measurements") sweeps.push_back(input);
   for (const SweptKey& key : held_out) {
     const InputFile& sweep = sweeps.at(key.file);
     const auto same = [&](const InputFile& input) { return input.sha256 == sweep.sha256; };
-    const bool was_read = std::any_of(before.inputs.begin(), before.inputs.end(), same);
-    if (!was_read || SplitOf(key, before.hold_out) != Split::kSeen) continue;
+    const auto saw = [&](const Provenance& training) {
+      return std::any_of(training.inputs.begin(), training.inputs.end(), same) &&
+             SplitOf(key, training.hold_out) == Split::kSeen;
+    };
+    if (std::none_of(before.begin(), before.end(), saw)) continue;
     return WithHint(MakeError(ErrorKind::kInvalidArgument,
                               "{}: the policy was trained on {} of {} bytes on {}, which is held out here",
                               sweep.path, Name(key.question.collective), key.question.bytes, key.topology),
@@ -162,6 +122,7 @@ Status CheckHeldOutIsUnseen(const Policy& base, const std::vector<SweptKey>& hel
 Status TrainOnEffects(const TrainSettings& settings, const std::vector<EffectSample>& samples,
                       PolicyTensors& tensors, TrainingAccount& account) {
   if (samples.empty()) return {};
+  account.Learns("effects", ChecksumOf(samples));
   const int64_t start = MonotonicNanoseconds();
   EffectTrainingSettings training;
   training.seed = settings.seed;
@@ -193,6 +154,7 @@ FloatStructureNetwork TrainStructureAgent(StructureTrainingSettings training,
                        "sequences");
   StructureTrainingReport report;
   FloatStructureNetwork network = TrainStructure(recorded, training, &report);
+  account.Learns("calls", report.checksum);
   account.Note("structure",
                {{"recorded", recorded.size()},
                 {"from_a_policy", training.begin != nullptr},
@@ -363,6 +325,7 @@ Status FineTune(const TrainSettings& settings, const std::vector<SweptKey>& keys
                 PolicyTensors& tensors, TrainingAccount& account) {
   const auto base = std::make_unique<const PolicyTensors>(tensors);
   DYNAMICCL_TRY(const std::vector<ConfigSample> samples, PricedSamplesOf(keys));
+  account.Learns("times", ChecksumOf(samples));
   ConfigNetworks networks = NetworksOf(*base);
   ConfigTrainingReport report;
   ConfigTrainingSettings training = FineTuningSettings(settings.seed);
@@ -389,6 +352,7 @@ Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings, TrainingAc
   DYNAMICCL_TRY(const std::vector<CallSequence> recorded, ReadSequences(settings.traces, provenance));
   DYNAMICCL_TRY(const TrainingData data, ReadTrainingData(settings, account));
   DYNAMICCL_CHECK_OK(CheckHeldOutIsUnseen(*base, data.held_out, provenance));
+  provenance.earlier = EarlierLines(base->provenance);
   const std::string from = std::filesystem::path(settings.from).filename().string();
   auto policy = std::make_unique<Policy>();
   policy->tensors = base->tensors;
@@ -433,13 +397,20 @@ void NoteAgreement(const TrainedNetworks& networks, const Policy& policy,
           compared.size(), keys.held_out.empty() ? "seen" : "held-out"));
 }
 
+// The settings of a structure agent that is trained from nothing.
+StructureTrainingSettings FirstTraining(const TrainSettings& settings) {
+  return {.seed = settings.seed, .iterations = settings.structure_iterations};
+}
+
 Result<Sha256Digest> TrainAndExport(const TrainSettings& settings, TrainingAccount& account) {
   Provenance& provenance = account.provenance;
   DYNAMICCL_TRY(const std::vector<CallSequence> recorded, ReadSequences(settings.traces, provenance));
   DYNAMICCL_TRY(const TrainingData data, ReadTrainingData(settings, account));
   DYNAMICCL_TRY(const std::vector<ConfigSample> samples, PricedSamplesOf(data.seen));
-  const FloatStructureNetwork structure = TrainStructureAgent(
-      {.seed = settings.seed, .iterations = settings.structure_iterations}, recorded, account);
+  provenance.structure_iterations = settings.structure_iterations;
+  provenance.config_iterations = settings.config_iterations;
+  const FloatStructureNetwork structure = TrainStructureAgent(FirstTraining(settings), recorded, account);
+  account.Learns("times", ChecksumOf(samples));
   const ConfigNetworks config = TrainConfigAgent(settings, samples, account);
   DYNAMICCL_TRY(const auto trees, TrainTreesFor(settings, AtLevelsOf(config, samples), account));
 
@@ -456,6 +427,47 @@ Result<Sha256Digest> TrainAndExport(const TrainSettings& settings, TrainingAccou
   return ExportPolicy(settings.output, *draft);
 }
 
+// Reads and draws what the training would learn from, without the policy that it would go on from.
+Status SayInputs(const TrainSettings& settings, TrainingAccount& account) {
+  DYNAMICCL_TRY(const std::vector<CallSequence> recorded, ReadSequences(settings.traces, account.provenance));
+  DYNAMICCL_TRY(const TrainingData data, ReadTrainingData(settings, account));
+  const FloatStructureNetwork any;
+  std::mt19937_64 random(settings.seed);
+  if (settings.from.empty() || !recorded.empty()) {
+    const StructureTrainingSettings training =
+        settings.from.empty() ? FirstTraining(settings) : StructureFineTuning(settings.seed, any);
+    account.Learns("calls", ChecksumOf(GeneratedSequences(training, random)));
+  }
+  if (!data.seen.empty()) {
+    DYNAMICCL_TRY(const std::vector<ConfigSample> samples, PricedSamplesOf(data.seen));
+    account.Learns("times", ChecksumOf(samples));
+  }
+  if (!data.effects.empty()) account.Learns("effects", ChecksumOf(data.effects));
+  for (const std::string& learnt : account.provenance.learnt) account.Say("learns from " + learnt);
+  return {};
+}
+
+// Sorts paths by their files' names, so that neither folders nor a shell's order of names change the policy.
+void SortByName(std::vector<std::string>& paths) {
+  const auto key = [](const std::string& path) {
+    return std::tuple(std::filesystem::path(path).filename().string(), path);
+  };
+  std::ranges::sort(paths, {}, key);
+}
+
+// Trains and writes the policy, and adds it to the report.
+Status MakePolicyFile(const TrainSettings& settings, TrainingAccount& account) {
+  const int64_t start = MonotonicNanoseconds();
+  DYNAMICCL_TRY(const Sha256Digest digest, settings.from.empty() ? TrainAndExport(settings, account)
+                                                                 : FineTuneAndExport(settings, account));
+  account.Say(
+      fmt::format("{}: written, sha256 {}, {:.1f} s", settings.output, ToHex(digest), SecondsSince(start)));
+  account.json["output"] = settings.output;
+  account.json["sha256"] = ToHex(digest);
+  account.json["seconds"] = SecondsSince(start);
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<MeasurementFile>> ReadMeasurements(const std::vector<std::string>& paths) {
@@ -467,20 +479,15 @@ Result<std::vector<MeasurementFile>> ReadMeasurements(const std::vector<std::str
   return files;
 }
 
-Status Train(const TrainSettings& settings) {
-  const int64_t start = MonotonicNanoseconds();
+Status Train(TrainSettings settings) {
+  SortByName(settings.traces);
+  SortByName(settings.measurements);
   TrainingAccount account(settings);
-  DYNAMICCL_TRY(const Sha256Digest digest, settings.from.empty() ? TrainAndExport(settings, account)
-                                                                 : FineTuneAndExport(settings, account));
-  const double seconds = SecondsSince(start);
-  account.Say(fmt::format("{}: written, sha256 {}, {:.1f} s", settings.output, ToHex(digest), seconds));
-  account.json["output"] = settings.output;
-  account.json["sha256"] = ToHex(digest);
+  DYNAMICCL_CHECK_OK(settings.inputs_only ? SayInputs(settings, account) : MakePolicyFile(settings, account));
   account.json["seed"] = settings.seed;
   account.json["inputs"] = Json::array();
   for (const InputFile& input : account.provenance.inputs)
     account.json["inputs"].push_back({{"kind", input.kind}, {"file", input.path}, {"sha256", input.sha256}});
-  account.json["seconds"] = seconds;
   return WriteJsonResult(settings.json, account.json.dump(1) + "\n");
 }
 

@@ -24,10 +24,12 @@ struct TrainSettings {
   std::string from;
   // The part of the sweeps that training must not see, so that the policy can be judged on it afterwards.
   HoldOut hold_out;
-  // Seed of all random choices. With one thread, equal seeds and inputs give equal files.
+  // Seed of all random choices. Equal seeds and inputs give equal files, in whatever order inputs are named.
   uint64_t seed = 1;
   int structure_iterations = 5000;
   int config_iterations = 3000;
+  // Reads and draws what training would learn from, says it, and writes no policy.
+  bool inputs_only = false;
   // Destination of the report as JSON: a path, "-" for standard output, or empty for none. With "-", progress
   // goes to standard error.
   std::string json;
@@ -35,7 +37,7 @@ struct TrainSettings {
 
 // Trains, writes the policy and prints a line for each step. Returns kInvalidArgument if nothing is left to
 // train on, and kUnsupported if the cost model can price none of the measured configurations.
-Status Train(const TrainSettings& settings);
+Status Train(TrainSettings settings);
 
 // Reads all files, or returns the first error. `eval` uses this function as well.
 Result<std::vector<MeasurementFile>> ReadMeasurements(const std::vector<std::string>& paths);

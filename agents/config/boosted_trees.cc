@@ -145,6 +145,12 @@ bool CanTrainTrees() {
   return true;
 }
 
+std::string TreeLibrary() {
+  int major = 0, minor = 0, patch = 0;
+  XGBoostVersion(&major, &minor, &patch);
+  return fmt::format("XGBoost {}.{}.{}", major, minor, patch);
+}
+
 Status TrainTrees(const std::vector<ConfigSample>& samples, const TreeTrainingSettings& settings,
                   PolicyTensors& tensors) {
   const double base = MeanResidual(samples);

@@ -4,6 +4,7 @@
 // no_boosted_trees.cc instead, and its policies contain networks only.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "agents/config/config_sample.h"
@@ -22,6 +23,8 @@ struct TreeTrainingSettings {
 
 // True if this build can train trees.
 bool CanTrainTrees();
+// Name and version of the library that trains them; "no XGBoost" in a build without it.
+std::string TreeLibrary();
 
 // Fills trees, tree_nodes and tree_leaves of `tensors`. Equal samples and seeds give equal trees. Returns
 // kUnsupported in a build without XGBoost, and kInternal with XGBoost's own message if XGBoost fails.

@@ -4,27 +4,27 @@
 //
 //   sum over networks of  mean over rows (weight * huber(e - m)) + 0.1 * mean over keys (weight * huber(m))
 //
-// All three networks are trained at once as one batched product. A network's parameters occur only in its own
-// term of the sum, so the networks do not influence each other.
+// All three networks are trained at once. A network's parameters occur only in its own term of the sum, so
+// the networks do not influence each other.
 #include "agents/config/config_training.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/baddbmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/huber_loss.h>
-#include <ATen/ops/log.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
-#include <torch/optim/adam.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <span>
 
 #include "agents/config/fine_tuning.h"
+#include "agents/repeatable_math.h"
 #include "src/base/clock.h"
 
 namespace dynamiccl::agents {
@@ -151,26 +151,20 @@ void TrainFurther(ConfigNetworks& networks, const std::vector<ConfigSample>& sam
                   ConfigTrainingReport* report) {
   const int64_t start = MonotonicNanoseconds();
   const TrainingRows all = RowsOf(samples);
-  // Random weights of the keys with an exponential distribution of mean 1, as a Bayesian bootstrap draws
-  // them.
-  const at::Tensor weights = -at::log(at::empty({kEnsemble, all.keys()}).uniform_(1e-6, 1, generator));
+  const at::Tensor weights = BootstrapWeights(all.keys(), generator);
   std::mt19937_64 random(settings.seed);
   std::discrete_distribution<int64_t> draw(all.weights.begin(), all.weights.end());
   std::vector<int64_t> keys(
       static_cast<size_t>(std::max<int64_t>(1, settings.batch * all.keys() / all.rows())));
-  torch::optim::Adam adam(networks.parameters(),
-                          torch::optim::AdamOptions(settings.learning_rate).weight_decay(kWeightDecay));
+  Adam adam(networks.parameters(), settings.learning_rate, kWeightDecay);
   for (int iteration = 0; iteration < settings.iterations; ++iteration) {
-    const double progress = static_cast<double>(iteration) / settings.iterations;
-    static_cast<torch::optim::AdamOptions&>(adam.param_groups()[0].options())
-        .lr(settings.learning_rate * 0.5 * (1 + std::cos(progress * 3.14159265358979)));
     for (int64_t& key : keys) key = draw(random);
     const Batch batch = BatchOf(all, keys);
-    adam.zero_grad();
+    adam.ZeroGradients();
     const at::Tensor error =
         networks.Residuals(all.inputs.index_select(0, batch.rows)) - all.targets.index_select(0, batch.rows);
     LossOf(error, weights.index_select(1, batch.keys), batch).backward();
-    adam.step();
+    adam.Step(static_cast<double>(iteration) / settings.iterations);
     if (settings.observer) settings.observer({iteration + 1, settings.iterations, samples.size()});
   }
   *report = ReportOf(networks, all);
@@ -194,13 +188,23 @@ ConfigNetworks InitialNetworks(const EnsembleShape& shape, at::Generator& genera
   return networks;
 }
 
+// LibTorch's logarithm depends on the processor.
+at::Tensor BootstrapWeights(int64_t count, at::Generator& generator) {
+  const at::Tensor weights = at::empty({kEnsemble, count}).uniform_(1e-6, 1, generator);
+  const std::span<float> drawn(weights.data_ptr<float>(), static_cast<size_t>(weights.numel()));
+  for (float& weight : drawn) weight = -std::log(weight);
+  return weights;
+}
+
 at::Tensor ConfigNetworks::Residuals(const at::Tensor& inputs) const {
-  const at::Tensor copies = inputs.unsqueeze(0).expand({kEnsemble, -1, -1});
-  const at::Tensor first =
-      at::baddbmm(bias_1.unsqueeze(1), copies, weights_1.transpose(1, 2)).clamp(0, kActivationCut);
-  const at::Tensor second =
-      at::baddbmm(bias_2.unsqueeze(1), first, weights_2.transpose(1, 2)).clamp(0, kActivationCut);
-  return at::baddbmm(bias_3.view({kEnsemble, 1, 1}), second, weights_3.unsqueeze(2)).squeeze(2);
+  std::vector<at::Tensor> residuals;
+  for (int64_t i = 0; i < kEnsemble; ++i) {
+    const at::Tensor first = RepeatableLinear(inputs, weights_1[i], bias_1[i]).clamp(0, kActivationCut);
+    const at::Tensor second = RepeatableLinear(first, weights_2[i], bias_2[i]).clamp(0, kActivationCut);
+    residuals.push_back(
+        RepeatableLinear(second, weights_3.narrow(0, i, 1), bias_3.narrow(0, i, 1)).squeeze(1));
+  }
+  return at::stack(residuals);
 }
 
 std::vector<at::Tensor> ConfigNetworks::parameters() const {

@@ -38,6 +38,8 @@ struct EnsembleShape {
 };
 // Returns an untrained ensemble that predicts nearly 0 for all inputs.
 ConfigNetworks InitialNetworks(const EnsembleShape& shape, at::Generator& generator);
+// Draws weights with an exponential distribution of mean 1, as a Bayesian bootstrap does: [kEnsemble, count].
+at::Tensor BootstrapWeights(int64_t count, at::Generator& generator);
 
 // Settings of the training.
 struct ConfigTrainingSettings {

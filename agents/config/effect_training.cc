@@ -8,9 +8,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/huber_loss.h>
-#include <ATen/ops/log.h>
 #include <c10/core/GradMode.h>
-#include <torch/optim/adam.h>
 
 #include <algorithm>
 #include <cmath>
@@ -19,6 +17,7 @@
 #include <numbers>
 
 #include "agents/quantisation.h"
+#include "agents/repeatable_math.h"
 #include "src/policy/policy_checks.h"
 
 namespace dynamiccl::agents {
@@ -51,14 +50,12 @@ at::Tensor Column(const std::vector<EffectSample>& samples, ValueOf value_of) {
   return column;
 }
 
-// Draws the weight of each fabric in each network from an exponential distribution of mean 1, as a Bayesian
-// bootstrap does, and returns it for each sample: [network, sample].
+// Draws the weight of each fabric in each network, and returns it for each sample: [network, sample].
 at::Tensor FabricWeights(const std::vector<EffectSample>& samples, at::Generator& generator) {
   std::map<std::string, int64_t> fabrics;
   for (const EffectSample& sample : samples)
     fabrics.emplace(sample.topology, static_cast<int64_t>(fabrics.size()));
-  const auto count = static_cast<int64_t>(fabrics.size());
-  const at::Tensor weights = -at::log(at::empty({kEnsemble, count}).uniform_(1e-6, 1, generator));
+  const at::Tensor weights = BootstrapWeights(static_cast<int64_t>(fabrics.size()), generator);
   at::Tensor places = at::empty({static_cast<int64_t>(samples.size())}, at::kLong);
   for (size_t i = 0; i < samples.size(); ++i) places.data_ptr<int64_t>()[i] = fabrics.at(samples[i].topology);
   return weights.index_select(1, places);
@@ -123,18 +120,14 @@ EffectNetworks TrainEffects(const std::vector<EffectSample>& samples,
   const at::Tensor measured = Column(samples, [](const EffectSample& sample) { return sample.octaves; });
   const at::Tensor weights = Column(samples, [](const EffectSample& sample) { return sample.weight; }) *
                              FabricWeights(samples, generator);
-  torch::optim::Adam adam(networks.parameters(),
-                          torch::optim::AdamOptions(settings.learning_rate).weight_decay(kWeightDecay));
+  Adam adam(networks.parameters(), settings.learning_rate, kWeightDecay);
   for (int iteration = 0; iteration < settings.iterations; ++iteration) {
-    const double progress = static_cast<double>(iteration) / settings.iterations;
-    static_cast<torch::optim::AdamOptions&>(adam.param_groups()[0].options())
-        .lr(settings.learning_rate * 0.5 * (1 + std::cos(progress * std::numbers::pi)));
-    adam.zero_grad();
+    adam.ZeroGradients();
     const at::Tensor predicted = networks.Residuals(inputs);
     const at::Tensor loss =
         at::huber_loss(predicted, measured.expand_as(predicted), at::Reduction::None, kHuberDelta);
     (loss * weights).mean(1).sum().backward();
-    adam.step();
+    adam.Step(static_cast<double>(iteration) / settings.iterations);
   }
   return networks;
 }

@@ -8,6 +8,10 @@ bool CanTrainTrees() {
   return false;
 }
 
+std::string TreeLibrary() {
+  return "no XGBoost";
+}
+
 Status TrainTrees(const std::vector<ConfigSample>&, const TreeTrainingSettings&, PolicyTensors&) {
   return WithHint(MakeError(ErrorKind::kUnsupported, "this build cannot train trees"),
                   "install libxgboost-dev and build again");

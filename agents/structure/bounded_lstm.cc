@@ -2,19 +2,20 @@
 // Forward and backward pass of the layer as one autograd function. Memory is laid out call by call, so that
 // multiplying a call's hidden states by the hidden weights is one matrix product over all sequences. tanh(x)
 // is computed as 2 sigmoid(2 x) - 1, so that one evaluation of the sigmoid serves all four gates. For this
-// reason the sums of the candidate gate are doubled beforehand.
+// reason the sums of the candidate gate are doubled beforehand. All products are those of repeatable_math.h.
 #include "agents/structure/bounded_lstm.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/mm.h>
-#include <ATen/ops/tanh.h>
+#include <ATen/ops/mul.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include "agents/repeatable_math.h"
 
 namespace dynamiccl::agents {
 namespace {
@@ -55,7 +56,7 @@ struct Cell {
   const float* before;
   float* after;
   float* free;
-  const float* squashed;
+  float* squashed;
   float* state;
 
   Cell(const Steps& steps, int64_t call, int64_t sequence)
@@ -85,21 +86,28 @@ void UpdateCell(const Cell& cell, float bound) {
   }
 }
 
+// Computes the hidden state. `squashed` is still sigmoid(2 c) here.
+void UpdateState(const Cell& cell) {
+  const float* out = cell.gate(kOutput);
+  for (int64_t i = 0; i < cell.hidden; ++i) {
+    cell.squashed[i] = 2 * cell.squashed[i] - 1;
+    cell.state[i] = out[i] * cell.squashed[i];
+  }
+}
+
 // Computes one call of all sequences. `turned_weights` is [hidden, 4 * hidden] with the candidate's columns
 // doubled.
 void Forward(const Steps& steps, const at::Tensor& turned_weights, float bound, int64_t call) {
   const at::Tensor gates = steps.gates[call];
-  gates.addmm_(steps.hidden[call], turned_weights);
+  const int64_t sequences = gates.size(0), hidden = turned_weights.size(0);
+  AddProduct(steps.hidden[call].const_data_ptr<float>(), turned_weights.const_data_ptr<float>(),
+             gates.data_ptr<float>(), {sequences, hidden, 4 * hidden});
   gates.sigmoid_();
-  for (int64_t sequence = 0; sequence < gates.size(0); ++sequence)
-    UpdateCell(Cell(steps, call, sequence), bound);
+  for (int64_t sequence = 0; sequence < sequences; ++sequence) UpdateCell(Cell(steps, call, sequence), bound);
   at::Tensor squashed = steps.squashed[call];
-  at::tanh_out(squashed, steps.cells[call + 1]);
-  for (int64_t sequence = 0; sequence < gates.size(0); ++sequence) {
-    const Cell cell(steps, call, sequence);
-    const float* out = cell.gate(kOutput);
-    for (int64_t i = 0; i < cell.hidden; ++i) cell.state[i] = out[i] * cell.squashed[i];
-  }
+  at::mul_out(squashed, steps.cells[call + 1], 2);
+  squashed.sigmoid_();
+  for (int64_t sequence = 0; sequence < sequences; ++sequence) UpdateState(Cell(steps, call, sequence));
 }
 
 // Computes the derivatives of one sequence at one call. The gradient of the hidden state has two parts:
@@ -127,7 +135,7 @@ at::Tensor Backward(const Steps& steps, const at::Tensor& wanted, const at::Tens
   const int64_t calls = steps.gates.size(0), sequences = steps.gates.size(1), hidden = weights.size(1);
   const at::Tensor sums = at::empty_like(steps.gates);
   const at::Tensor of_cell = at::zeros({sequences, hidden});
-  at::Tensor of_hidden = at::zeros({sequences, hidden});
+  const at::Tensor of_hidden = at::zeros({sequences, hidden});
   for (int64_t call = calls - 1; call >= 0; --call) {
     for (int64_t sequence = 0; sequence < sequences; ++sequence) {
       const int64_t row = (call * sequences + sequence) * hidden;
@@ -135,7 +143,9 @@ at::Tensor Backward(const Steps& steps, const at::Tensor& wanted, const at::Tens
                    of_hidden.data_ptr<float>() + sequence * hidden,
                    of_cell.data_ptr<float>() + sequence * hidden, sums.data_ptr<float>() + 4 * row);
     }
-    at::mm_out(of_hidden, sums[call], weights);
+    of_hidden.zero_();
+    AddProduct(sums[call].const_data_ptr<float>(), weights.const_data_ptr<float>(),
+               of_hidden.data_ptr<float>(), {sequences, 4 * hidden, hidden});
   }
   return sums;
 }
@@ -168,9 +178,10 @@ struct Layer : torch::autograd::Function<Layer> {
     const at::Tensor wanted = outputs[0].transpose(0, 1).contiguous();
     const int64_t calls = steps.gates.size(0), hidden = steps.hidden.size(2);
     const at::Tensor sums = Backward(steps, wanted, saved[5].contiguous());
-    const at::Tensor before = steps.hidden.narrow(0, 0, calls).reshape({-1, hidden});
-    return {sums.transpose(0, 1), sums.reshape({-1, 4 * hidden}).t().matmul(before), at::Tensor(),
-            at::Tensor()};
+    const at::Tensor of_weights = at::zeros(saved[5].sizes());
+    AddTransposedProduct(sums.const_data_ptr<float>(), steps.hidden.const_data_ptr<float>(),
+                         of_weights.data_ptr<float>(), {4 * hidden, calls * sums.size(1), hidden});
+    return {sums.transpose(0, 1), of_weights, at::Tensor(), at::Tensor()};
   }
 };
 

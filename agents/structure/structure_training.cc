@@ -8,16 +8,16 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/nonzero.h>
 #include <ATen/ops/zeros.h>
 #include <torch/nn/utils/clip_grad.h>
-#include <torch/optim/adam.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "agents/learnt_data.h"
+#include "agents/repeatable_math.h"
 #include "agents/structure/bounded_lstm.h"
 #include "src/base/clock.h"
 #include "src/policy/structure_layout.h"
@@ -140,7 +140,7 @@ class Sampler {
   Sampler(const std::vector<CallSequence>& recorded, const StructureTrainingSettings& settings)
       : random_(settings.seed),
         recorded_(recorded),
-        generated_(RandomJobs(PlanOf(settings), random_)),
+        generated_(GeneratedSequences(settings, random_)),
         settings_(settings),
         places_(static_cast<size_t>(settings.batch)) {
     for (size_t i = 0; i < generated_.size(); ++i) by_framework_[generated_[i].framework].push_back(i);
@@ -169,7 +169,7 @@ class Sampler {
     next.batch = Concatenate(parts);
     return next;
   }
-  size_t generated() const { return generated_.size(); }
+  const std::vector<CallSequence>& generated() const { return generated_; }
 
  private:
   // Draws every framework equally often, however many sequences it has.
@@ -224,9 +224,9 @@ class Sampler {
 
 at::Tensor FloatStructureNetwork::Logits(const at::Tensor& tokens, BoundedLstmState* state,
                                          const at::Tensor& noise) const {
-  at::Tensor inputs = at::linear(tokens, input_weights, gate_bias);
+  at::Tensor inputs = RepeatableLinear(tokens, input_weights, gate_bias);
   if (noise.defined()) inputs = inputs + noise;
-  return at::linear(BoundedLstm(inputs, hidden_weights, kLargestCell, state), head_weights, head_bias);
+  return RepeatableLinear(BoundedLstm(inputs, hidden_weights, kLargestCell, state), head_weights, head_bias);
 }
 
 std::vector<at::Tensor> FloatStructureNetwork::parameters() const {
@@ -242,6 +242,11 @@ JobPlan Completed(JobPlan plan) {
   return plan;
 }
 
+std::vector<CallSequence> GeneratedSequences(const StructureTrainingSettings& settings,
+                                             std::mt19937_64& random) {
+  return RandomJobs(PlanOf(settings), random);
+}
+
 FloatStructureNetwork TrainStructure(const std::vector<CallSequence>& recorded,
                                      const StructureTrainingSettings& settings,
                                      StructureTrainingReport* report) {
@@ -250,30 +255,27 @@ FloatStructureNetwork TrainStructure(const std::vector<CallSequence>& recorded,
   FloatStructureNetwork network =
       settings.begin == nullptr ? InitialNetwork(generator) : CopyForTraining(*settings.begin);
   Sampler sampler(recorded, settings);
-  torch::optim::Adam adam(network.parameters(), torch::optim::AdamOptions(settings.learning_rate));
+  Adam adam(network.parameters(), settings.learning_rate);
   BoundedLstmState state{at::zeros({settings.batch, kStructureHidden}),
                          at::zeros({settings.batch, kStructureHidden})};
   const int tail = std::max(settings.iterations / 10, 1);
   double tail_loss = 0;
   for (int iteration = 0; iteration < settings.iterations; ++iteration) {
-    // The learning rate decays to zero along a cosine.
-    const double progress = static_cast<double>(iteration) / settings.iterations;
-    static_cast<torch::optim::AdamOptions&>(adam.param_groups()[0].options())
-        .lr(settings.learning_rate * 0.5 * (1 + std::cos(progress * 3.14159265358979)));
     Sampler::Stretch stretch = sampler.Next(state);
     state = std::move(stretch.state);
-    adam.zero_grad();
+    adam.ZeroGradients();
     const at::Tensor noise = at::empty({settings.batch, settings.length, kGateRows})
                                  .uniform_(-kTableNoise, kTableNoise, generator);
     const at::Tensor loss = Loss(network.Logits(stretch.batch.tokens, &state, noise), stretch.batch);
     loss.backward();
     torch::nn::utils::clip_grad_norm_(network.parameters(), kGradientNorm);
-    adam.step();
+    adam.Step(static_cast<double>(iteration) / settings.iterations);
     if (iteration >= settings.iterations - tail) tail_loss += loss.item<double>() / tail;
     if (settings.observer)
-      settings.observer({iteration + 1, settings.iterations, recorded.size() + sampler.generated()});
+      settings.observer({iteration + 1, settings.iterations, recorded.size() + sampler.generated().size()});
   }
-  *report = {static_cast<double>(MonotonicNanoseconds() - start) * 1e-9, tail_loss, sampler.generated()};
+  *report = {static_cast<double>(MonotonicNanoseconds() - start) * 1e-9, tail_loss,
+             sampler.generated().size(), ChecksumOf(sampler.generated())};
   return network;
 }
 

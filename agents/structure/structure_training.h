@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <random>
 #include <vector>
 
 #include "agents/structure/bounded_lstm.h"
@@ -72,16 +73,21 @@ struct StructureTrainingReport {
   double seconds = 0;
   // Mean loss over the last tenth of the iterations.
   double loss = 0;
-  // Number of generated sequences.
+  // Number of generated sequences, and their checksum (learnt_data.h).
   size_t generated = 0;
+  uint64_t checksum = 0;
 };
+
+// The sequences that a training with these settings generates. `random` is new and has the settings' seed.
+std::vector<CallSequence> GeneratedSequences(const StructureTrainingSettings& settings,
+                                             std::mt19937_64& random);
 
 // Returns `plan`; an empty list of frameworks or families is replaced by the list of all of them.
 JobPlan Completed(JobPlan plan);
 
 // Minimises the sum of the cross entropies of all heads. A sixth of each batch comes from `recorded`, if it
 // has any sequences; the rest is generated and invented (settings.jobs). Two thirds of all sequences are
-// rescaled. With one thread, equal seeds and inputs give equal networks.
+// rescaled. Equal seeds and inputs give equal networks.
 FloatStructureNetwork TrainStructure(const std::vector<CallSequence>& recorded,
                                      const StructureTrainingSettings& settings,
                                      StructureTrainingReport* report);

@@ -136,7 +136,7 @@ inline constexpr int kGoldenSequence = 16;
 // A policy and its origin. ReadPolicyFile returns it behind a pointer to const; communicators share it.
 struct Policy {
   PolicyTensors tensors{};
-  std::string provenance;         // text: inputs and their hashes, seed, program
+  std::string provenance;         // text: how the policy was made (docs/formats/policy_file.md)
   uint64_t training_data_id = 0;  // XXH3 over the hashes of the training files
   uint32_t min_nccl_version = 0;  // releases whose cost model served as prior, as NCCL_VERSION_CODE
   uint32_t max_nccl_version = 0;

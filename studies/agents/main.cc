@@ -5,8 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "agents/repeatable_math.h"
 #include "studies/agents/config_commands.h"
 #include "studies/agents/effect_command.h"
+#include "studies/agents/structure/policy_states.h"
 #include "studies/agents/structure_command.h"
 #include "studies/agents/timing_command.h"
 #include "tools/exit_code.h"
@@ -17,6 +19,7 @@ using dynamiccl::Status;
 using dynamiccl::agents::EffectSettings;
 using dynamiccl::agents::EvalSettings;
 using dynamiccl::agents::HypothesesSettings;
+using dynamiccl::agents::StatesSettings;
 using dynamiccl::agents::StructureSettings;
 using dynamiccl::agents::TimingSettings;
 
@@ -117,6 +120,19 @@ CLI::App* AddStructure(CLI::App& app, StructureSettings& settings) {
   return structure;
 }
 
+CLI::App* AddStates(CLI::App& app, StatesSettings& settings) {
+  CLI::App* states =
+      app.add_subcommand("states",
+                         "Judges the structure agents of finished policies on generated jobs, and says after "
+                         "how many calls of a repeated step they are in an earlier state.");
+  states->add_option("--policy", settings.policies, "Policy files, judged on the same jobs.")->required();
+  states->add_option("--jobs", settings.jobs, "Random jobs of each framework and model family.")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  states->add_option("--seed", settings.seed, "Of the random jobs.")->capture_default_str();
+  return states;
+}
+
 CLI::App* AddTiming(CLI::App& app, TimingSettings& settings) {
   CLI::App* timing =
       app.add_subcommand("timing",
@@ -155,18 +171,20 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   int threads = 1;
   app.add_option("--threads", threads,
-                 "Threads of LibTorch; with more than one, equal seeds may differ in the last bits.")
+                 "Threads of LibTorch. The agents' trainings give equal results with any number.")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   EffectSettings effect_settings;
   EvalSettings eval_settings;
   HypothesesSettings hypotheses_settings;
+  StatesSettings states_settings;
   StructureSettings structure_settings;
   TimingSettings timing_settings;
   const CLI::App* baselines = AddBaselines(app, eval_settings);
   const CLI::App* effects = AddEffects(app, effect_settings);
   const CLI::App* scenarios = AddScenarios(app, eval_settings);
   const CLI::App* hypotheses = AddHypotheses(app, hypotheses_settings);
+  const CLI::App* states = AddStates(app, states_settings);
   const CLI::App* structure = AddStructure(app, structure_settings);
   AddTiming(app, timing_settings);
   app.fallthrough();
@@ -176,11 +194,13 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? dynamiccl::kExitOk : dynamiccl::kExitUsage;
   }
   try {
+    dynamiccl::agents::UseRepeatableKernels();
     at::set_num_threads(threads);
     if (baselines->parsed()) return Finish(JudgeBesideBaselines(eval_settings));
     if (effects->parsed()) return Finish(StudyEffectsCommand(effect_settings));
     if (scenarios->parsed()) return Finish(PrintScenarios(eval_settings));
     if (hypotheses->parsed()) return Finish(PrintHypotheses(hypotheses_settings));
+    if (states->parsed()) return Finish(PrintStates(states_settings));
     if (structure->parsed()) return Finish(StudyStructureCommand(structure_settings));
     return Finish(StudyTimingCommand(timing_settings));
   } catch (const std::exception& error) {

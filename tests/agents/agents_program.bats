@@ -39,10 +39,56 @@ PYTHON
   train -o other.dcpolicy --seed 2
   ! cmp -s "$POLICY" other.dcpolicy
   python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["schema"] == 1' "$RUNS/second.json"
+  for threads in 2 3; do
+    OMP_NUM_THREADS=$threads MKL_NUM_THREADS=$threads train -o threads.dcpolicy --threads $threads
+    cmp "$POLICY" threads.dcpolicy
+  done
   mkdir elsewhere && cp "$POLICY" elsewhere/first.dcpolicy
   "$DYNAMICCL_BIN" train "$SWEEP" --from elsewhere/first.dcpolicy -o again.dcpolicy --json - > again.json
   cmp "$RUNS/fitted.dcpolicy" again.dcpolicy
   python3 -c 'import json; d = json.load(open("again.json")); assert [i["kind"] for i in d["inputs"]] == ["policy", "measurements"], d'
+}
+
+@test "neither the order of the inputs nor their folders change the policy" {
+  local effects="$SAMPLES/../../policies/step_effects"
+  mkdir here && cp "$SWEEP" here/z.measurements
+  train -o one.dcpolicy --measurements "$effects/one-node.measurements" "$effects/two-nodes-slow.measurements"
+  cp "$effects"/{one-node,two-nodes-slow}.measurements here
+  "$DYNAMICCL_BIN" train here/two-nodes-slow.measurements "$SWEEP" here/one-node.measurements --structure-iterations 2 \
+    --config-iterations 20 -o other.dcpolicy
+  cmp one.dcpolicy other.dcpolicy
+}
+
+@test "train --inputs-only says checksums of what is learnt from, which the policy records, and writes no policy" {
+  train -o none.dcpolicy --inputs-only --json inputs.json > said
+  [ ! -e none.dcpolicy ]
+  "$DYNAMICCL_BIN" inspect "$POLICY" > inspected
+  python3 - <<'PYTHON'
+import json
+learnt = json.load(open("inputs.json"))["learnt"]
+assert list(learnt) == ["calls", "times"], learnt
+said, inspected = open("said").read(), open("inspected").read()
+for what, checksum in learnt.items():
+    assert f"learns from {what} {checksum}\n" in said and f"learnt: {what} {checksum}\n" in inspected, what
+PYTHON
+  train -o none.dcpolicy --inputs-only --seed 2 --json other.json > said
+  python3 -c 'import json; a, b = (json.load(open(f))["learnt"] for f in ("inputs.json", "other.json")); assert a["calls"] != b["calls"] and a["times"] == b["times"]'
+}
+
+@test "the shipped policy learnt from what the tree gives today" {
+  command -v xz || skip "no xz"
+  PATH="$(dirname "$DYNAMICCL_BIN"):$PATH" "$SAMPLES/../../tools/checks/starter.py" --inputs
+}
+
+@test "a policy that was trained further records the inputs of each training" {
+  cd "$RUNS"
+  "$DYNAMICCL_BIN" train "$SAMPLES"/../../policies/step_effects/one-node.measurements --from fitted.dcpolicy -o "$BATS_TEST_TMPDIR/third.dcpolicy"
+  cd "$BATS_TEST_TMPDIR"
+  "$DYNAMICCL_BIN" inspect third.dcpolicy > inspected
+  grep -q "^measurements: [0-9a-f]* one-node.measurements$" inspected
+  grep -q "^earlier: 1 policy: [0-9a-f]* first.dcpolicy$" inspected
+  grep -q "^earlier: 2 measurements: $(sha256sum < "$SWEEP" | cut -d ' ' -f 1) c.measurements$" inspected
+  grep -q "^earlier: 2 structure_iterations: 2$" inspected
 }
 
 @test "train --from says what it keeps and what it trains, and keeps that" {

@@ -2,6 +2,7 @@
 #include "agents/structure/structure_training.h"
 
 #include <ATen/ops/equal.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -110,20 +111,24 @@ StructureAccuracy Judged(const FloatStructureNetwork& network, const std::vector
   return JudgePolicy(policy, sequences);
 }
 
-// A network that is trained further learns a site's traces and forgets nothing that it knew.
+// A network that is trained further learns a site's traces and forgets nothing that it knew. By its seed, so
+// short a training answers most of the site's calls or is too unsure to; the mean of three is judged.
 TEST(StructureTraining, LearnsASitesTracesOnTopOfWhatItKnew) {
   const at::Tensor before = Trained().hidden_weights.detach().clone();
-  StructureTrainingSettings settings = StructureFineTuning(1, Trained());
-  settings.iterations = 300;
-  settings.batch = Short().batch, settings.length = Short().length, settings.jobs = Short().jobs;
-  StructureTrainingReport report;
-  const FloatStructureNetwork tuned = TrainStructure(RunsOfSite({96, 160, 192, 320}), settings, &report);
+  double stage = 0, role = 0;
+  for (const uint64_t seed : {1, 2, 3}) {
+    StructureTrainingSettings settings = StructureFineTuning(seed, Trained());
+    settings.iterations = 300;
+    settings.batch = Short().batch, settings.length = Short().length, settings.jobs = Short().jobs;
+    StructureTrainingReport report;
+    const FloatStructureNetwork tuned = TrainStructure(RunsOfSite({96, 160, 192, 320}), settings, &report);
+    stage += Judged(tuned, RunsOfSite({128, 224})).stage.share_right() / 3;
+    role += Judged(tuned, UnseenRuns()).role.share_right() / 3;
+    fmt::print("seed {}: stage {:.3f}, role {:.3f} in all\n", seed, stage * 3, role * 3);
+  }
   EXPECT_TRUE(at::equal(Trained().hidden_weights, before)) << "the network of the start stays as it was";
-  const StructureAccuracy was = Judged(Trained(), RunsOfSite({128, 224})),
-                          is = Judged(tuned, RunsOfSite({128, 224}));
-  EXPECT_GT(is.stage.share_right(), was.stage.share_right() + 0.3);
-  EXPECT_GT(Judged(tuned, UnseenRuns()).role.share_right(),
-            Judged(Trained(), UnseenRuns()).role.share_right() - 0.05);
+  EXPECT_GT(stage, Judged(Trained(), RunsOfSite({128, 224})).stage.share_right() + 0.3);
+  EXPECT_GT(role, Judged(Trained(), UnseenRuns()).role.share_right() - 0.05);
 }
 
 TEST(StructureExport, ANetworkOfIntegersHasTheSameIntegers) {

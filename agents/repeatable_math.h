@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic for trainings that gives the same bits on every x86-64 processor and with any number of threads.
+// LibTorch's matrix products and its roots, logarithms and tanh do not: they are MKL's, whose kernels depend
+// on the processor's maker and model. Trainings use none of them.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace dynamiccl::agents {
+
+// Makes LibTorch's own kernels use AVX2, also where the processor has more, or plain code where it has less.
+// A program calls this before its first operation on tensors, since LibTorch chooses its kernels then.
+void UseRepeatableKernels();
+
+// Matrices in row-major order: [rows, inner] times [inner, columns].
+struct ProductShape {
+  int64_t rows, inner, columns;
+};
+// Adds a b to `sum`. Each element is summed from the first inner index to the last.
+void AddProduct(const float* a, const float* b, float* sum, const ProductShape& shape);
+// Adds a' b to `sum`, where `a` is stored as [inner, rows]. The order of the additions is that of AddProduct.
+void AddTransposedProduct(const float* a, const float* b, float* sum, const ProductShape& shape);
+
+// As at::linear: inputs [..., in] times weights [out, in] transposed, plus bias [out]; with gradients. All
+// are fp32.
+at::Tensor RepeatableLinear(const at::Tensor& inputs, const at::Tensor& weights, const at::Tensor& bias);
+
+// Adam (Kingma and Ba, ICLR 2015) with the usual constants. The learning rate decays to zero along a cosine.
+// One thread.
+class Adam {
+ public:
+  // The gradient of a parameter grows by `weight_decay` times the parameter.
+  Adam(std::vector<at::Tensor> parameters, double learning_rate, double weight_decay = 0);
+  void ZeroGradients();
+  // Changes the parameters by their gradients. `progress` says how much of the training is done, from 0 to 1.
+  void Step(double progress);
+
+ private:
+  // A parameter and the means of its gradients and of their squares.
+  struct Moments {
+    at::Tensor parameter, mean, square;
+  };
+  std::vector<Moments> moments_;
+  double learning_rate_, weight_decay_;
+  int steps_ = 0;
+};
+
+}  // namespace dynamiccl::agents

@@ -13,15 +13,13 @@
 #include "plugin/runtime/socket.h"
 #include "src/base/clock.h"
 #include "src/base/job_fail_point.h"
+#include "src/decision/meeting_member.h"
 
 namespace dynamiccl {
 namespace {
 
 // Pause between attempts to reach a leader that is not there yet: it usually starts within milliseconds.
 constexpr auto kRetry = std::chrono::milliseconds(5);
-
-// The time that the leader's answer may take beyond the leader's own time-out: a second for the network.
-constexpr int64_t kAnswerNs = 1'000'000'000;
 
 int MillisecondsUntil(int64_t deadline_ns) {
   const int64_t left_ns = deadline_ns - MonotonicNanoseconds();

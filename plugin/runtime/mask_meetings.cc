@@ -37,8 +37,8 @@ class MaskMeetings final : public MaskExchange {
     message.values.place = fmt::format("call {}", pledge.call_number);
     message.values.mask = Describe(pledge.mask);
     // A pledge that leaves after this time is too late for the other ranks.
-    const int reach_ms = std::max(1, meetings_.attest_timeout_ms() / kMaxLateSituations);
-    return meetings_.pledge_sender().Send(of.meeting, std::move(message), reach_ms,
+    const int leader_ms = std::max(1, meetings_.attest_timeout_ms() / kMaxLateSituations);
+    return meetings_.pledge_sender().Send(of.meeting, std::move(message), leader_ms,
                                           {communicator_, &communicator_->gone}, of.token == of.meeting.root);
   }
 

@@ -47,18 +47,18 @@ PledgeSender::~PledgeSender() {
 }
 
 std::shared_ptr<PendingVerdict> PledgeSender::Send(const MeetingPoint& meeting, PledgeMessage pledge,
-                                                   int reach_ms,
+                                                   int leader_ms,
                                                    std::shared_ptr<const std::atomic<bool>> gone,
                                                    bool has_rank) {
   auto verdict = std::make_shared<PendingVerdict>();
   {
     const std::lock_guard lock(mutex_);
     const int64_t now = MonotonicNanoseconds();
-    const int64_t reach_until = now + reach_ms * kMillisecondNs;
     Sent& sent = queued_.emplace_back();
     sent.meeting = meeting;
     sent.pledge = std::move(pledge);
-    sent.reach_until_ns = reach_until;
+    sent.leader_ns = leader_ms * kMillisecondNs;
+    sent.reach_until_ns = now + sent.leader_ns;
     sent.next_try_ns = now;
     sent.warn_ns = now + kWarnNs;
     sent.gone = std::move(gone);
@@ -96,7 +96,6 @@ bool PledgeSender::WaitAndReceive() {
     if (NoThrowOrFalse([&] { return Receive(sent); })) continue;
     // The leader turned this rank away, or the connection broke: try again.
     sent.fd.Reset();
-    sent.received.clear();
     sent.next_try_ns = MonotonicNanoseconds() + kAskAgainMs * kMillisecondNs;
   }
   return true;
@@ -112,7 +111,7 @@ bool PledgeSender::Advance(Sent& sent) {
   const int64_t now = MonotonicNanoseconds();
   if (sent.gone && sent.gone->load()) sent.member.Release();
   if (sent.pledge.kind == MeetingKind::kBirth) ReleaseIfDisconnected(sent);
-  if (!sent.member.decision() && !sent.fd.valid() && now >= sent.next_try_ns) TryToSend(sent, now);
+  if (!sent.member.decision() && now >= sent.next_try_ns) TryToSend(sent, now);
   if (!sent.member.decision()) {
     WarnIfLate(sent, now);
     return false;
@@ -123,6 +122,8 @@ bool PledgeSender::Advance(Sent& sent) {
 
 void PledgeSender::TryToSend(Sent& sent, int64_t now_ns) {
   const MeetingPoint& meeting = sent.meeting;
+  sent.fd.Reset();
+  sent.received.clear();
   const int64_t left_ms = (sent.reach_until_ns - now_ns) / kMillisecondNs;
   const bool enough = left_ms <= 0 || timed_out_ >= kMaxLateSituations;
   const auto time_out = [&] {
@@ -147,7 +148,8 @@ void PledgeSender::TryToSend(Sent& sent, int64_t now_ns) {
   }
   ReleaseIfLeaderEnded(sent, !fd && fd.error().kind == ErrorKind::kPeerFailed);
   const int again_ms = sent.member.pledged() ? kAskAgainMs : kReachAgainMs;
-  sent.next_try_ns = MonotonicNanoseconds() + again_ms * kMillisecondNs;
+  const int64_t again_ns = sent.fd.valid() ? sent.leader_ns + kAnswerNs : again_ms * kMillisecondNs;
+  sent.next_try_ns = MonotonicNanoseconds() + again_ns;
 }
 
 void PledgeSender::ReleaseIfLeaderEnded(Sent& sent, bool refused) {

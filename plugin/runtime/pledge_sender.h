@@ -33,8 +33,10 @@ class PledgeSender {
 
   // Any thread: queues the pledge and returns the object that will hold its verdict. Takes a lock, and wakes
   // the thread. One of these resolves the verdict:
-  // - The leader's verdict. If the connection breaks, the thread connects again and sends the pledge again.
-  // - "Timed out", if the pledge has not left within `reach_ms`, or if the leader's process ended before it
+  // - The leader's verdict, which the leader gives within `leader_ms` of the first pledge. If the connection
+  //   breaks, or has brought no verdict kAnswerNs after that time, the thread connects again and sends the
+  //   pledge again.
+  // - "Timed out", if the pledge has not left within `leader_ms`, or if the leader's process ended before it
   //   left.
   // - `*gone` and ReleaseGone.
   // - The end of the leader's process, if that process `has_rank` in the communicator. The communicator is
@@ -43,7 +45,7 @@ class PledgeSender {
   // connection to it.
   //   This rank has not begun NCCL's init then, so NCCL's init succeeds on no rank.
   // Once a pledge may have arrived, no time-out resolves it.
-  std::shared_ptr<PendingVerdict> Send(const MeetingPoint& meeting, PledgeMessage pledge, int reach_ms,
+  std::shared_ptr<PendingVerdict> Send(const MeetingPoint& meeting, PledgeMessage pledge, int leader_ms,
                                        std::shared_ptr<const std::atomic<bool>> gone, bool has_rank = false);
   // Any thread: releases at once the pledges about communicators that are gone.
   void ReleaseGone() { thread_.Wake(); }
@@ -53,11 +55,12 @@ class PledgeSender {
   struct Sent {
     MeetingPoint meeting;
     PledgeMessage pledge;
-    int64_t reach_until_ns = 0;   // time limit for first reaching the leader
-    int64_t next_try_ns = 0;      // while not connected: when the next attempt is due
-    int64_t warn_ns = 0;          // when to warn the user that this rank waits; 0: already warned
-    int64_t connected_ns = 0;     // when `fd` was made
-    int64_t seen_ns = 0;          // for a birth: when it was last examined; 0: not pledged yet
+    int64_t leader_ns = 0;       // the leader's time for its verdict
+    int64_t reach_until_ns = 0;  // time limit for first reaching the leader
+    int64_t next_try_ns = 0;     // when the next attempt is due; while connected: when the verdict is overdue
+    int64_t warn_ns = 0;         // when to warn the user that this rank waits; 0: already warned
+    int64_t connected_ns = 0;    // when `fd` was made
+    int64_t seen_ns = 0;         // for a birth: when it was last examined; 0: not pledged yet
     int64_t disconnected_ns = 0;  // for a birth: time without a lasting connection
     std::shared_ptr<const std::atomic<bool>> gone;
     std::shared_ptr<PendingVerdict> verdict;
@@ -75,7 +78,7 @@ class PledgeSender {
   void AdoptQueued();
   // Does what is due for one pledge; returns true when the pledge is resolved.
   bool Advance(Sent& sent);
-  // Makes one attempt to connect and to send the pledge.
+  // Makes one attempt to connect and to send the pledge. A connection that has brought no verdict is closed.
   void TryToSend(Sent& sent, int64_t now_ns);
   // Releases a pledge if the leader's host has refused connections for a second: the leader's process has
   // ended.

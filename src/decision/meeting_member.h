@@ -3,12 +3,17 @@
 // Protocol and proof obligations: docs/agreement.md.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
 #include "src/decision/attestation.h"
 
 namespace dynamiccl {
+
+// The leader gives its verdict within its time-out. If a rank has no verdict this many nanoseconds later,
+// there is none on its way: the pledge or the verdict was lost.
+inline constexpr int64_t kAnswerNs = 1'000'000'000;
 
 // One rank's state in one meeting, owned by its pledge sender (plugin/runtime), one thread at a time. Pure
 // state, without sockets, clocks and threads. It guarantees that a rank which may have pledged follows the

@@ -6,6 +6,7 @@
 //   FAIL_MESSAGES=what   to a fourth of the control messages that the process sends, by FAIL_SEED:
 //     late    up to 80 ms later    twice   sent two times
 //     lost    not sent             cut     not sent, and the connection ends
+//   FAIL_PLEDGES=n       the process's first n pledges about situations are not sent
 // `dynamiccl_fail_points` lists the places, one a line.
 #include <fcntl.h>
 #include <signal.h>
@@ -22,6 +23,7 @@
 #include <string>
 
 #include "src/base/job_fail_point.h"
+#include "src/decision/control_messages.h"
 
 namespace dynamiccl {
 namespace {
@@ -40,6 +42,7 @@ struct Armed {
   int passes = 1;
   std::string message;
   unsigned seed = 1;
+  int lost_pledges = 0;
 };
 // Before any other object of this file is made.
 Armed& TheArmed() {
@@ -84,6 +87,16 @@ void Act(JobFailPoint point) {
   ::raise(SIGSTOP);
 }
 
+// True for one of the first pledges about situations, which are to be lost.
+bool IsLostPledge(std::span<const std::byte> bytes) {
+  static std::atomic<int> pledges{0};
+  // Behind two tokens and two numbers (docs/formats/control_plane.md).
+  constexpr size_t kAbout = kMessageHeaderBytes + 2 * sizeof(ControlToken) + 2 * sizeof(int32_t);
+  return KindOf(bytes) == ControlKind::kPledge &&
+         bytes[kAbout] == static_cast<std::byte>(MeetingKind::kSituation) &&
+         pledges++ < TheArmed().lost_pledges;
+}
+
 Status Disturb(int fd, std::span<const std::byte> bytes, SendBytes send) {
   static std::mutex mutex;
   static std::minstd_rand random(TheArmed().seed);
@@ -92,7 +105,8 @@ Status Disturb(int fd, std::span<const std::byte> bytes, SendBytes send) {
     const std::lock_guard lock(mutex);
     drawn = static_cast<unsigned>(random());
   }
-  if (drawn % 4 != 0) return send(fd, bytes);
+  if (IsLostPledge(bytes)) return {};
+  if (TheArmed().message.empty() || drawn % 4 != 0) return send(fd, bytes);
   if (TheArmed().message == "lost") return {};
   if (TheArmed().message == "cut") {
     ::shutdown(fd, SHUT_RDWR);
@@ -116,8 +130,9 @@ __attribute__((constructor)) void Arm() {
   if (*Variable("FAIL_NOTE") != '\0') TheArmed().note = Variable("FAIL_NOTE");
   TheArmed().message = Variable("FAIL_MESSAGES");
   TheArmed().seed = static_cast<unsigned>(std::atoi(Variable("FAIL_SEED"))) + 1;
+  TheArmed().lost_pledges = std::atoi(Variable("FAIL_PLEDGES"));
   g_act_at_fail_point.store(&Act);
-  if (!TheArmed().message.empty()) g_send_message.store(&Disturb);
+  if (!TheArmed().message.empty() || TheArmed().lost_pledges > 0) g_send_message.store(&Disturb);
 }
 
 }  // namespace

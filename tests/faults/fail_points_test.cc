@@ -28,8 +28,9 @@ namespace fs = std::filesystem;
 constexpr int kRanks = 3;
 // Of a job that loses a rank: hostccl's time-out is 2 s here, the rest is a busy machine.
 constexpr double kMaxSeconds = 30;
-// Limit for a job that loses a fourth of its messages on connections that hold. A lost first message of a
-// connection costs 5 s, after which the leader drops the silent connection and the rank connects again.
+// Limit for a job that loses a fourth of its messages on connections that hold. The first message of a rank
+// that joins costs 5 s, after which the leader drops the silent connection and the rank connects again. No
+// call waits for that.
 constexpr double kMaxSecondsDisturbed = 100;
 
 bool All() {
@@ -202,6 +203,20 @@ TEST_F(FailPoints, ARankMayBeStoppedAtEach) {
     }
   }
   std::printf("%d jobs with a rank that was stopped\n", tried);
+}
+
+// The other ranks have their verdict, and wait for this rank inside the library's next call. If the rank
+// waited until the leader drops its silent connections, their time would run out.
+TEST_F(FailPoints, LostPledgesDelayACallForLessThanTheTimeOutOfTheLibrary) {
+  const Environment patient = {{"HOSTCCL_TIMEOUT_MS", "9000"}};
+  Environment loses = patient;
+  loses["FAIL_PLEDGES"] = "3";
+  const JobResult job = RunWith({{0, patient}, {1, loses}, {2, patient}});
+  EXPECT_TRUE(job.ok()) << job.exit_codes[0] << " " << job.exit_codes[1] << " " << job.exit_codes[2]
+                        << " after " << job.seconds << " s\n"
+                        << job.AllOutput();
+  ExpectNothingTorn(job, "lost pledges");
+  fs::remove_all(job.folder);
 }
 
 int g_kill_at = -1;

@@ -19,6 +19,7 @@
 
 #include "src/decision/attestation.h"
 #include "src/decision/mask_agreement.h"
+#include "src/decision/meeting_member.h"
 #include "tests/src/decision/switching/simulated_life.h"
 
 namespace dynamiccl::testing {
@@ -134,7 +135,7 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
 
   void BeginInit(Rank& rank) {
     rank.attested = Queue(rank, {}, kInitPatienceNs);
-    rank.attest_until_ns = now_ + kInitPatienceNs + kInitAnswerNs;
+    rank.attest_until_ns = now_ + kInitPatienceNs + kAnswerNs;
     rank.call_ns = now_ + faults_.tick_ns;
   }
 
@@ -159,9 +160,10 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
     rank.call_ns = kNeverNs;
   }
 
-  // Once all is well nobody waits beyond the leader's time, and what messages take.
+  // Once all is well, and what was lost before is said again, nobody waits beyond the leader's time, and what
+  // messages take.
   void CheckWait(const Rank& rank) {
-    const int64_t most = kPatienceNs + 4 * kAskAgainNs + 200 * (faults_.final_delay_ns + faults_.tick_ns);
+    const int64_t most = kPatienceNs + 200'000'000 + 200 * (faults_.final_delay_ns + faults_.tick_ns);
     if (!calm_ || rank.waiting_since_ns < calm_ns_ || now_ - rank.waiting_since_ns <= most) return;
     failure_ = fmt::format("LONG WAIT: rank {} at call {}: {} ms", rank.index, rank.next_call,
                            (now_ - rank.waiting_since_ns) / 1'000'000);
@@ -217,7 +219,8 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
     const bool again = sent.member.pledged();
     if (!sent.member.Pledge()) return;
     counts_.asked_again += again ? 1 : 0;
-    sent.say_ns = now_ + kAskAgainNs;
+    // Connections hold, whatever is lost on them.
+    sent.say_ns = now_ + PatienceOf(sent.pledge) + kAnswerNs;
     Send(rank, leader_, sent.pledge);
   }
 
@@ -252,14 +255,17 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
   }
 
   // ---- the leader ----
+  static int64_t PatienceOf(const MeetingMessage& pledge) {
+    return pledge.meeting == 0 ? kInitPatienceNs : kPatienceNs;
+  }
+
   void TakePledge(Rank& leader, int from, const MeetingMessage& pledge) {
-    const int64_t patience = pledge.meeting == 0 ? kInitPatienceNs : kPatienceNs;
     if constexpr (Memory::kForgetsTold) {
       std::erase_if(meetings_, [](const auto& meeting) {
         return meeting.second.attestation.verdict() && meeting.second.asked.empty();
       });
     }
-    auto [found, created] = meetings_.try_emplace(pledge.meeting, faults_.n_ranks, now_ + patience);
+    auto [found, created] = meetings_.try_emplace(pledge.meeting, faults_.n_ranks, now_ + PatienceOf(pledge));
     counts_.meetings += created ? 1 : 0;
     expire_ns_ = std::min(expire_ns_, found->second.deadline_ns);
     Meeting& meeting = found->second;
@@ -330,7 +336,7 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
 
   void BeginCalm() override {
     // From what was under way to what is not; and room for some calls behind it.
-    calm_ns_ = now_ + 300'000'000;
+    calm_ns_ = now_ + kPatienceNs + kAnswerNs + 300'000'000;
     faults_.call_ns = std::max<int64_t>(faults_.call_ns, 1'000'000);
     deadline_ns_ = now_ + 150'000'000'000 + 4 * static_cast<int64_t>(kCalmCalls) * faults_.call_ns;
     calm_from_ = Slowest();
@@ -348,8 +354,6 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
 
   static constexpr int64_t kInitPatienceNs = 2'000'000'000;
   static constexpr int64_t kPatienceNs = kInitPatienceNs / kMaxLateSituations;
-  static constexpr int64_t kInitAnswerNs = 1'000'000'000;
-  static constexpr int64_t kAskAgainNs = 50'000'000;
   static constexpr uint64_t kCalmCalls = 100;
 
   std::array<Rank, kMaxSimulatedRanks> all_ranks_;

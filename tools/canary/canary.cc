@@ -26,16 +26,22 @@ constexpr uint64_t kBytesAtInit = 1024;
 // The variable of NCCL that decides when ranks connect. With the value 1 they connect at the first call.
 constexpr const char* kRuntimeConnect = "NCCL_RUNTIME_CONNECT";
 
+// The variable of NCCL that sets what a message costs the processor, in nanoseconds. By default NCCL takes a
+// figure for the processor's vendor, and ranks that take unlike figures choose unlike algorithms.
+constexpr const char* kNetworkOverhead = "NCCL_NET_OVERHEAD";
+
 // A variable that switches off a part of NCCL, which may be at fault. The canary tries them one at a time,
 // those that cost a job least first.
 struct Candidate {
   std::string variable;
   std::string value;
 };
-const Candidate kCandidates[] = {
-    {kRuntimeConnect, "1"},    {"NCCL_NET_MERGE_LEVEL", "LOC"}, {"NCCL_CROSS_NIC", "1"},
-    {"NCCL_PXN_DISABLE", "1"}, {"NCCL_P2P_LEVEL", "SYS"},       {"NCCL_MNNVL_ENABLE", "0"},
-    {"NCCL_NVB_DISABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"},       {"NCCL_ALGO", "Ring"}};
+const Candidate kCandidates[] = {{kRuntimeConnect, "1"},     {"NCCL_NET_MERGE_LEVEL", "LOC"},
+                                 {"NCCL_CROSS_NIC", "1"},    {"NCCL_CROSS_NIC", "0"},
+                                 {"NCCL_PXN_DISABLE", "1"},  {"NCCL_P2P_LEVEL", "SYS"},
+                                 {"NCCL_MNNVL_ENABLE", "0"}, {"NCCL_NVB_DISABLE", "1"},
+                                 {"NCCL_NVLS_ENABLE", "0"},  {kNetworkOverhead, "1000"},
+                                 {"NCCL_ALGO", "Ring"}};
 
 bool HasGrave(const std::vector<Difference>& differences) {
   return std::any_of(differences.begin(), differences.end(),
@@ -246,8 +252,11 @@ class Canary {
   Status SeekRemedies(JudgedRelease* judged) const {
     const bool hangs = std::ranges::any_of(
         judged->cells, [](const JudgedCell& one) { return one.cell.end == CellEnd::kHung; });
+    const bool launches_unlike = std::ranges::any_of(
+        judged->cells, [](const JudgedCell& one) { return !one.cell.ranks_launch_alike; });
     for (const auto& [variable, value] : kCandidates) {
       if (request_.environment.contains(variable) || (hangs && !judged->remedies.empty())) continue;
+      if (variable == kNetworkOverhead && !launches_unlike) continue;
       DYNAMICCL_TRY(const std::optional<bool> ends, EndsAll(*judged, variable, value));
       if (ends) judged->tried.push_back(fmt::format("{}={}", variable, value));
       if (ends.value_or(false)) judged->remedies.push_back({variable, value});

@@ -105,6 +105,9 @@ struct Cell {
   // False if ranks launched other kernels than each other, or kernels of other numbers of channels. On GPUs
   // such a call hangs, or its result is wrong.
   bool ranks_launch_alike = true;
+  // False if a thread that made a communicator stays on the CPUs of its GPU afterwards.
+  bool restores_cpus = true;
+  uint64_t device_memory_bytes = 0;  // the most that NCCL held at once on a GPU; 0: not known
   std::vector<CellChoice> choices;
   std::map<std::string, int>
       stacks;           // of a hung run: innermost functions of NCCL (StacksOf), and the threads in them

@@ -13,7 +13,8 @@ constexpr const char* kFile = "tools/canary/known_issues.json";
 constexpr DifferenceKind kKinds[] = {DifferenceKind::kEnd,        DifferenceKind::kSearch,
                                      DifferenceKind::kRanks,      DifferenceKind::kAdapters,
                                      DifferenceKind::kTransports, DifferenceKind::kBandwidth,
-                                     DifferenceKind::kChannels,   DifferenceKind::kChoice};
+                                     DifferenceKind::kChannels,   DifferenceKind::kChoice,
+                                     DifferenceKind::kMemory,     DifferenceKind::kCpus};
 
 Result<real_nccl::NcclRelease> ReleaseOf(const Json& json, const char* key) {
   const std::string text = json.at(key);

@@ -20,6 +20,7 @@ struct CanaryOptions {
   std::vector<std::string> releases;
   std::vector<std::string> machines;
   int nvlink_domain = 0;
+  std::vector<std::string> lacks;
   std::string world;
   std::string ranks;
   std::vector<int> gpus;
@@ -92,7 +93,7 @@ Result<std::vector<int>> RanksOfNodes(const CanaryOptions& options, const Canary
     ranks.assign(static_cast<size_t>(nodes), each);
   }
   for (size_t node = 0; node < ranks.size(); ++node) {
-    const int gpus = MachineOf(request, node).gpus;
+    const int gpus = std::max(MachineOf(request, node).gpus, static_cast<int>(options.gpus.size()));
     if (ranks[node] > gpus)
       return MakeError(ErrorKind::kInvalidArgument, "{} ranks on a node of {} GPUs", ranks[node], gpus);
   }
@@ -150,9 +151,10 @@ Status TakeMachines(const Installation& installation, const CanaryOptions& optio
     DYNAMICCL_TRY(const std::vector<DescribedMachine> nodes, DescribeNodes(installation, named));
     request.machines.insert(request.machines.end(), nodes.begin(), nodes.end());
   }
-  if (options.nvlink_domain == 0) return {};
-  for (DescribedMachine& machine : request.machines)
-    DYNAMICCL_CHECK_OK(ShareNvlink(options.nvlink_domain, &machine));
+  for (DescribedMachine& machine : request.machines) {
+    if (options.nvlink_domain > 0) DYNAMICCL_CHECK_OK(ShareNvlink(options.nvlink_domain, &machine));
+    DYNAMICCL_CHECK_OK(TakeAway(options.lacks, &machine));
+  }
   return {};
 }
 
@@ -170,16 +172,20 @@ Status PlaceMachines(CanaryRequest& request) {
   return {};
 }
 
-// Checks the GPUs that the command line names. Each must be named once and exist on every node, and there
-// must be enough of them for the node's ranks.
+// Checks the GPUs that the command line names. Each must exist on every node and be named once, unless the
+// job lets ranks share a GPU, and there must be enough of them for the node's ranks.
 Status TakeGpus(const std::vector<int>& gpus, CanaryRequest& request) {
   if (gpus.empty()) return {};
   int of_smallest = request.machines.front().gpus;
   for (const DescribedMachine& machine : request.machines) of_smallest = std::min(of_smallest, machine.gpus);
+  const auto shares = request.environment.find("NCCL_MULTI_RANK_GPU_ENABLE");
+  const bool each_once = shares == request.environment.end() || shares->second != "1";
   for (const int gpu : gpus) {
-    if (gpu < 0 || gpu >= of_smallest || std::ranges::count(gpus, gpu) > 1)
-      return MakeError(ErrorKind::kInvalidArgument, "--gpus {}: expected numbers from 0 to {}, each once",
-                       fmt::join(gpus, ","), of_smallest - 1);
+    if (gpu < 0 || gpu >= of_smallest || (each_once && std::ranges::count(gpus, gpu) > 1))
+      return WithHint(
+          MakeError(ErrorKind::kInvalidArgument, "--gpus {}: expected numbers from 0 to {}, each once",
+                    fmt::join(gpus, ","), of_smallest - 1),
+          "ranks that share a GPU need --env NCCL_MULTI_RANK_GPU_ENABLE=1 (NCCL 2.30.3 and later)");
   }
   const int most = std::ranges::max(request.ranks_of_nodes);
   if (most > static_cast<int>(gpus.size()))
@@ -254,8 +260,8 @@ Result<CanaryRequest> RequestOf(const Installation& installation, const CanaryOp
                                             : TakeTraffic(installation, options, request));
   DYNAMICCL_CHECK_OK(PlaceMachines(request));
   DYNAMICCL_CHECK_OK(CheckAdapters(request.machines, static_cast<int>(request.ranks_of_nodes.size())));
-  DYNAMICCL_CHECK_OK(TakeGpus(options.gpus, request));
   DYNAMICCL_TRY(request.environment, EnvironmentOf(options.environment));
+  DYNAMICCL_CHECK_OK(TakeGpus(options.gpus, request));
   DYNAMICCL_TRY(request.connecting, ConnectingOf(options.connect));
   DYNAMICCL_TRY(request.stack_kib, StackOf(options.stack));
   for (const std::string& word : options.releases) {
@@ -371,6 +377,10 @@ void AddOptions(CLI::App& app, CanaryOptions* options) {
   app.add_option("--nvlink-domain", options->nvlink_domain,
                  "Neighbouring nodes whose GPUs share NVSwitches (MNNVL), such as 18")
       ->check(CLI::Range(1, 1024));
+  app.add_option("--lacks", options->lacks,
+                 "What does not work on the nodes: peer_access, multicast_binding, fabric_handles")
+      ->delimiter(',')
+      ->type_name("WHAT,...");
   app.add_option("-w,--world", options->world, "Nodes and ranks of each (default: two nodes, all GPUs)")
       ->type_name("2x8");
   app.add_option("--ranks", options->ranks, "Ranks of each node, where they are unlike")

@@ -63,9 +63,14 @@ class Rank {
   int node() const { return node_; }
   int local_rank() const { return local_rank_; }
 
-  // A communicator of all ranks.
+  // A communicator of all ranks. Where NCCL leaves the calling thread on other CPUs than before, a line says
+  // so and the thread gets its own back:
+  //   driver: <rank> was left on other CPUs
   ncclComm_t Join(const std::string& name, ncclConfig_t* config = nullptr);
   void Destroy(ncclComm_t communicator);
+  // Says how much memory NCCL held on the rank's device:
+  //   driver: <rank> holds <bytes> of device memory
+  void ReportMemory() const;
 
   // Device memory with room for NCCL's total `bytes`, until the rank ends. The same memory for each size.
   Buffers BuffersOf(size_t bytes);

@@ -116,7 +116,10 @@ class Canary {
  public:
   Canary(const CellRunner& runner, const CanaryRequest& request, const std::vector<KnownIssue>& known,
          const std::function<void(const std::string&)>& says)
-      : runner_(runner), request_(request), known_(known), says_(says) {}
+      : runner_(runner),
+        request_(request),
+        known_(IssuesOfJob(known, request.environment, request.machines)),
+        says_(says) {}
 
   Result<CanaryAnswer> Run() {
     answer_.in_use = request_.releases.front();
@@ -161,11 +164,27 @@ class Canary {
     return std::max(least, static_cast<int>(kLimitFactor * in_use.seconds));
   }
 
+  // True if one release connects all algorithms at init, and the other one only those that the calls use.
+  bool ConnectUnlike(const NcclRelease& release, Connecting connecting) const {
+    const bool all = release < kConnectsAtRuntime, all_in_use = answer_.in_use.release < kConnectsAtRuntime;
+    return connecting == Connecting::kAtFirstCall && all != all_in_use;
+  }
+
+  // Adapters that the calls leave unconnected are not lost, so fewer of them are a notice only.
+  static void WeighAdaptersLess(std::vector<Difference>* differences) {
+    for (Difference& one : *differences) {
+      if (one.kind != DifferenceKind::kAdapters || one.gravity == Gravity::kNotice) continue;
+      one.gravity = Gravity::kNotice;
+      one.note = "releases from 2.22 on connect only what the calls use; --connect init compares all";
+    }
+  }
+
   // Runs a release, from the cache or anew, and compares it with the release in use.
   enum class Reuse { kKept, kNothing };
   Result<JudgedCell> Compared(const CellRequest& request, const JudgedCell& in_use, Reuse reuse) const {
     DYNAMICCL_TRY(Cell cell, reuse == Reuse::kKept ? runner_.Run(request) : runner_.RunAgain(request));
     std::vector<Difference> differences = CompareCells(in_use.cell, cell, traffic());
+    if (ConnectUnlike(request.release, in_use.connecting)) WeighAdaptersLess(&differences);
     return JudgedCell{in_use.connecting, std::move(cell), std::move(differences)};
   }
 
@@ -285,7 +304,9 @@ class Canary {
     request.environment[variable] = value;
     says_(fmt::format("NCCL {}, {}, with {}={}", library.text(), Name(connecting), variable, value));
     DYNAMICCL_TRY(const Cell cell, runner_.Run(request));
-    return cell.end != CellEnd::kNotRun && !HasGrave(CompareCells(in_use, cell, traffic()));
+    std::vector<Difference> differences = CompareCells(in_use, cell, traffic());
+    if (ConnectUnlike(library.release, connecting)) WeighAdaptersLess(&differences);
+    return cell.end != CellEnd::kNotRun && !HasGrave(differences);
   }
 
   // Returns whether the release has one of the symptoms. A hang counts if a second run hangs too. A release
@@ -330,7 +351,7 @@ class Canary {
 
   const CellRunner& runner_;
   const CanaryRequest& request_;
-  const std::vector<KnownIssue>& known_;
+  const std::vector<KnownIssue> known_;
   const std::function<void(const std::string&)>& says_;
   CanaryAnswer answer_;
 };

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <numeric>
+#include <span>
 #include <sstream>
 
 #include "src/collective/size_class.h"
@@ -172,25 +173,36 @@ Status PlaceMachines(CanaryRequest& request) {
   return {};
 }
 
-// Checks the GPUs that the command line names. Each must exist on every node and be named once, unless the
-// job lets ranks share a GPU, and there must be enough of them for the node's ranks.
+// Checks the GPUs of one node's ranks. Each must exist on the node and be named once, unless ranks may share.
+Status CheckGpus(std::span<const int> gpus, const DescribedMachine& machine, bool may_share) {
+  for (const int gpu : gpus) {
+    if (gpu >= 0 && gpu < machine.gpus && (may_share || std::ranges::count(gpus, gpu) == 1)) continue;
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "--gpus {}: expected numbers from 0 to {}, each once",
+                  fmt::join(gpus, ","), machine.gpus - 1),
+        "ranks that share a GPU need --env NCCL_MULTI_RANK_GPU_ENABLE=1 (NCCL 2.30.3 and later)");
+  }
+  return {};
+}
+
+// Takes the GPUs that the command line names: those of every node's ranks, or those of all ranks, node by
+// node.
 Status TakeGpus(const std::vector<int>& gpus, CanaryRequest& request) {
   if (gpus.empty()) return {};
-  int of_smallest = request.machines.front().gpus;
-  for (const DescribedMachine& machine : request.machines) of_smallest = std::min(of_smallest, machine.gpus);
   const auto shares = request.environment.find("NCCL_MULTI_RANK_GPU_ENABLE");
-  const bool each_once = shares == request.environment.end() || shares->second != "1";
-  for (const int gpu : gpus) {
-    if (gpu < 0 || gpu >= of_smallest || (each_once && std::ranges::count(gpus, gpu) > 1))
-      return WithHint(
-          MakeError(ErrorKind::kInvalidArgument, "--gpus {}: expected numbers from 0 to {}, each once",
-                    fmt::join(gpus, ","), of_smallest - 1),
-          "ranks that share a GPU need --env NCCL_MULTI_RANK_GPU_ENABLE=1 (NCCL 2.30.3 and later)");
-  }
+  const bool may_share = shares != request.environment.end() && shares->second == "1";
   const int most = std::ranges::max(request.ranks_of_nodes);
-  if (most > static_cast<int>(gpus.size()))
+  const int all = std::accumulate(request.ranks_of_nodes.begin(), request.ranks_of_nodes.end(), 0);
+  const bool of_all = static_cast<int>(gpus.size()) == all;
+  if (!of_all && most > static_cast<int>(gpus.size()))
     return MakeError(ErrorKind::kInvalidArgument, "--gpus {}: {} ranks of a node need as many GPUs",
                      fmt::join(gpus, ","), most);
+  std::span<const int> rest(gpus);
+  for (size_t node = 0; node < request.ranks_of_nodes.size(); ++node) {
+    const auto ranks = static_cast<size_t>(request.ranks_of_nodes[node]);
+    DYNAMICCL_CHECK_OK(CheckGpus(of_all ? rest.first(ranks) : rest, MachineOf(request, node), may_share));
+    if (of_all) rest = rest.subspan(ranks);
+  }
   request.gpus = gpus;
   return {};
 }
@@ -387,7 +399,7 @@ void AddOptions(CLI::App& app, CanaryOptions* options) {
       ->type_name("7,8")
       ->excludes("--world");
   app.add_option("--gpus", options->gpus,
-                 "GPUs of a node's ranks, in their order (default: from the first on)")
+                 "GPUs of a node's ranks in their order, or of all ranks (default: from the first on)")
       ->delimiter(',')
       ->type_name("0,2,4,6");
   app.add_option("--sizes", options->sizes, "Sizes of the collectives, NCCL's total")

@@ -82,8 +82,9 @@ std::pair<int, int> World::PlaceOf(int rank) const {
 
 Rank::Rank(const World& world, int rank) : world_(world), rank_(rank) {
   std::tie(node_, local_rank_) = world.PlaceOf(rank);
-  const auto local = static_cast<size_t>(local_rank());
-  const int device = local < world.devices.size() ? world.devices[local] : local_rank();
+  const bool of_all = static_cast<int>(world.devices.size()) == world.ranks();
+  const auto place = static_cast<size_t>(of_all ? rank : local_rank());
+  const int device = place < world.devices.size() ? world.devices[place] : local_rank();
   cuda_standin_set_place(node(), device % cuda_standin_devices());
 }
 

@@ -19,7 +19,7 @@ struct World {
   int only_rank = -1;                    // -1: all ranks are threads of this process
   std::string ids;                       // folder through which ranks hand each other unique ids
   int only_node = -1;                    // -1: the ranks of all nodes
-  std::vector<int> devices;              // of a node's ranks, in their order; empty: 0, 1, ...
+  std::vector<int> devices;              // of a node's ranks, or of all; empty: 0, 1, ...
   std::vector<size_t> bytes;             // NCCL's total of each call, rounded up to whole floats a rank
   std::vector<std::string> collectives;  // those that IssueAll issues; empty: all five
   uint64_t repeats = 1;

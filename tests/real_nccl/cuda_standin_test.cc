@@ -65,7 +65,7 @@ TEST(Machine, RefusesUnknownDoubleAndUnreadableValues) {
   EXPECT_EQ(error, "'memory_gib' is not a number: 'many'");
 }
 
-TEST(Machine, TwoKeysMayBeLeftOut) {
+TEST(Machine, ThreeKeysMayBeLeftOut) {
   EXPECT_EQ(TestMachine().nvlink_domain_nodes, 0);
   std::string error;
   const auto tray = ParseMachine(std::string(kMachine) + "c2c_links = 5\nnvlink_domain_nodes = 18\n", &error);
@@ -74,6 +74,12 @@ TEST(Machine, TwoKeysMayBeLeftOut) {
   EXPECT_EQ(tray->nvlink_domain_nodes, 18);
   EXPECT_FALSE(ParseMachine(std::string(kMachine) + "c2c_links = five\n", &error));
   EXPECT_EQ(error, "'c2c_links' is not a number: 'five'");
+  EXPECT_EQ(TestMachine().lacks, Lacks{});
+  const auto poor = ParseMachine(std::string(kMachine) + "lacks = fabric_handles peer_access\n", &error);
+  ASSERT_TRUE(poor) << error;
+  EXPECT_EQ(poor->lacks, (Lacks{.peer_access = true, .fabric_handles = true}));
+  EXPECT_FALSE(ParseMachine(std::string(kMachine) + "lacks = sleep\n", &error));
+  EXPECT_EQ(error, "'lacks' knows peer_access, multicast_binding and fabric_handles, not 'sleep'");
 }
 
 TEST(Machine, FindsDevicesByEverySpellingOfAnAddress) {

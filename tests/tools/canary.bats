@@ -300,6 +300,18 @@ PYTHON
   run canary 2.24.3 2.28.9 --machine dgx_a100 --world 2x2 --gpus 0,8
   [ "$status" -eq 2 ]
   [[ "$output" == *"--gpus 0,8: expected numbers from 0 to 7, each once"* ]]
+  run canary 2.24.3 2.28.9 --machine dgx_a100 --world 2x2 --gpus 0,0
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"each once"*"NCCL_MULTI_RANK_GPU_ENABLE=1"* ]]
+}
+
+@test "what does not work on a machine is one of three words, and the machine has it" {
+  run canary 2.24.3 2.28.9 --machine dgx_h100 --lacks luck
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"'lacks' knows peer_access, multicast_binding and fabric_handles, not 'luck'"* ]]
+  run canary 2.24.3 2.28.9 --machine dgx_a100 --lacks multicast_binding
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"--lacks multicast_binding: dgx_a100 has none"* ]]
 }
 
 # bats test_tags=long

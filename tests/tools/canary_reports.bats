@@ -145,6 +145,68 @@ load canary/canary
   [[ "$output" == *"CHANGED"*"2 per peer -> "*"1 per peer"*"meta-pytorch/torchcomms#1433"* ]]
 }
 
+@test "NVIDIA/nccl#2077: where no memory can be bound to a multicast object" {
+  needs 2.28.9 2.32.3
+  run canary 2.28.9 2.32.3 --machine dgx_h100 --world 1x8 --sizes 1M --connect first-call --lacks multicast_binding
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"FAILS"*"Failed to bind NVLink SHARP"*"NCCL_NVLS_ENABLE=0 ends it"*"NVIDIA/nccl#2077"* ]]
+}
+
+@test "NVIDIA/nccl#1925: an NVLink domain without an IMEX channel" {
+  needs 2.26.5 2.28.9
+  run answer 2.26.5 2.28.9 gb200_nvl72 2x2 --sizes 1M --lacks fabric_handles
+  echo "$output"
+  [[ "$output" == *"FAILS"*"Check the IMEX channel"*"NVIDIA/nccl#1925"* ]]
+  run answer 2.26.5 2.28.9 gb200_nvl72 2x2 --sizes 1M --lacks fabric_handles --env NCCL_MNNVL_ENABLE=0
+  [[ "$output" != *"FAILS"* ]]
+}
+
+@test "NVIDIA/nccl#2033: the calling thread does not get its CPUs back" {
+  needs 2.28.9 2.29.7
+  [ "$(nproc)" -gt 1 ] || skip "one CPU: a thread cannot be left on others"
+  run answer 2.28.9 2.29.7 dgx_a100 1x2 --sizes 1M
+  echo "$output"
+  [[ "$output" == *"CHANGED"*"threads stay on the CPUs of their GPU"*"NVIDIA/nccl#2033"* ]]
+}
+
+@test "NVIDIA/nccl#1304: NCCL_PROTO is not kept where NCCL_ALGO names no algorithm of a collective" {
+  needs 2.22.3 2.21.5
+  tree=(--sizes 1K --collectives AllReduce,Broadcast --env NCCL_ALGO=Tree)
+  run answer 2.22.3 2.21.5 dgx_a100 1x2 "${tree[@]}" --env NCCL_PROTO=Simple
+  echo "$output"
+  [[ "$output" == *"Broadcast: Ring/Simple/1 -> Ring/LL/1"*"NVIDIA/nccl#1304"* ]]
+  run answer 2.22.3 2.21.5 dgx_a100 1x2 "${tree[@]}"
+  [[ "$output" != *"NVIDIA/nccl#1304"* ]]
+}
+
+@test "NVIDIA/nccl#2053: LL128 between nodes of GH200" {
+  needs 2.26.5 2.28.9
+  run answer 2.26.5 2.28.9 "$(topology gh200x4)" 2x4 --sizes 1M --collectives AllReduce
+  echo "$output"
+  [[ "$output" == *"Ring/LL/8 -> Ring/LL128/8"*"NVIDIA/nccl#2053"* ]]
+  run answer 2.26.5 2.28.9 "$(topology gh200x4)" 2x4 --sizes 1M --collectives AllReduce --env NCCL_LL128_C2C=0
+  [[ "$output" != *"LL128/"* ]]
+}
+
+@test "ROCm/rocm-systems#7663: an adapter that is not the GPU's own counts as near over C2C" {
+  needs 2.28.9 2.32.3
+  run answer 2.32.3 2.28.9 "$(topology c2c_fast_slow)" 2x2 --sizes 1M
+  echo "$output"
+  [[ "$output" == *"1 of a node used -> 2 of a node used"* ]]
+}
+
+@test "a node of B200 and one of H100: unlike numbers of NVLS channels" {
+  needs 2.24.3 2.28.9
+  nodes=(--machine dgx_b200 --machine dgx_h100 --world 2x8 --sizes 1M --collectives AllReduce)
+  run mixed 2.24.3 2.28.9 "${nodes[@]}"
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"FAILS"*"a collective fails"*"Message truncated"* ]]
+  run mixed 2.24.3 2.28.9 "${nodes[@]}" --env NCCL_NVLS_ENABLE=0
+  [ "$status" -eq 0 ]
+}
+
 @test "a node without adapters runs in every release" {
   needs 2.22.3 2.28.9
   run answer 2.22.3 2.28.9 "$(topology g5)" 1x8 --sizes 1M

@@ -26,16 +26,22 @@ constexpr uint64_t kBytesAtInit = 1024;
 // The variable of NCCL that decides when ranks connect. With the value 1 they connect at the first call.
 constexpr const char* kRuntimeConnect = "NCCL_RUNTIME_CONNECT";
 
+// The variable of NCCL that sets what a message costs the processor, in nanoseconds. By default NCCL takes a
+// figure for the processor's vendor, and ranks that take unlike figures choose unlike algorithms.
+constexpr const char* kNetworkOverhead = "NCCL_NET_OVERHEAD";
+
 // A variable that switches off a part of NCCL, which may be at fault. The canary tries them one at a time,
 // those that cost a job least first.
 struct Candidate {
   std::string variable;
   std::string value;
 };
-const Candidate kCandidates[] = {
-    {kRuntimeConnect, "1"},    {"NCCL_NET_MERGE_LEVEL", "LOC"}, {"NCCL_CROSS_NIC", "1"},
-    {"NCCL_PXN_DISABLE", "1"}, {"NCCL_P2P_LEVEL", "SYS"},       {"NCCL_MNNVL_ENABLE", "0"},
-    {"NCCL_NVB_DISABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"},       {"NCCL_ALGO", "Ring"}};
+const Candidate kCandidates[] = {{kRuntimeConnect, "1"},     {"NCCL_NET_MERGE_LEVEL", "LOC"},
+                                 {"NCCL_CROSS_NIC", "1"},    {"NCCL_CROSS_NIC", "0"},
+                                 {"NCCL_PXN_DISABLE", "1"},  {"NCCL_P2P_LEVEL", "SYS"},
+                                 {"NCCL_MNNVL_ENABLE", "0"}, {"NCCL_NVB_DISABLE", "1"},
+                                 {"NCCL_NVLS_ENABLE", "0"},  {kNetworkOverhead, "1000"},
+                                 {"NCCL_ALGO", "Ring"}};
 
 bool HasGrave(const std::vector<Difference>& differences) {
   return std::any_of(differences.begin(), differences.end(),
@@ -110,7 +116,10 @@ class Canary {
  public:
   Canary(const CellRunner& runner, const CanaryRequest& request, const std::vector<KnownIssue>& known,
          const std::function<void(const std::string&)>& says)
-      : runner_(runner), request_(request), known_(known), says_(says) {}
+      : runner_(runner),
+        request_(request),
+        known_(IssuesOfJob(known, request.environment, request.machines)),
+        says_(says) {}
 
   Result<CanaryAnswer> Run() {
     answer_.in_use = request_.releases.front();
@@ -155,11 +164,27 @@ class Canary {
     return std::max(least, static_cast<int>(kLimitFactor * in_use.seconds));
   }
 
+  // True if one release connects all algorithms at init, and the other one only those that the calls use.
+  bool ConnectUnlike(const NcclRelease& release, Connecting connecting) const {
+    const bool all = release < kConnectsAtRuntime, all_in_use = answer_.in_use.release < kConnectsAtRuntime;
+    return connecting == Connecting::kAtFirstCall && all != all_in_use;
+  }
+
+  // Adapters that the calls leave unconnected are not lost, so fewer of them are a notice only.
+  static void WeighAdaptersLess(std::vector<Difference>* differences) {
+    for (Difference& one : *differences) {
+      if (one.kind != DifferenceKind::kAdapters || one.gravity == Gravity::kNotice) continue;
+      one.gravity = Gravity::kNotice;
+      one.note = "releases from 2.22 on connect only what the calls use; --connect init compares all";
+    }
+  }
+
   // Runs a release, from the cache or anew, and compares it with the release in use.
   enum class Reuse { kKept, kNothing };
   Result<JudgedCell> Compared(const CellRequest& request, const JudgedCell& in_use, Reuse reuse) const {
     DYNAMICCL_TRY(Cell cell, reuse == Reuse::kKept ? runner_.Run(request) : runner_.RunAgain(request));
     std::vector<Difference> differences = CompareCells(in_use.cell, cell, traffic());
+    if (ConnectUnlike(request.release, in_use.connecting)) WeighAdaptersLess(&differences);
     return JudgedCell{in_use.connecting, std::move(cell), std::move(differences)};
   }
 
@@ -246,8 +271,11 @@ class Canary {
   Status SeekRemedies(JudgedRelease* judged) const {
     const bool hangs = std::ranges::any_of(
         judged->cells, [](const JudgedCell& one) { return one.cell.end == CellEnd::kHung; });
+    const bool launches_unlike = std::ranges::any_of(
+        judged->cells, [](const JudgedCell& one) { return !one.cell.ranks_launch_alike; });
     for (const auto& [variable, value] : kCandidates) {
       if (request_.environment.contains(variable) || (hangs && !judged->remedies.empty())) continue;
+      if (variable == kNetworkOverhead && !launches_unlike) continue;
       DYNAMICCL_TRY(const std::optional<bool> ends, EndsAll(*judged, variable, value));
       if (ends) judged->tried.push_back(fmt::format("{}={}", variable, value));
       if (ends.value_or(false)) judged->remedies.push_back({variable, value});
@@ -276,7 +304,9 @@ class Canary {
     request.environment[variable] = value;
     says_(fmt::format("NCCL {}, {}, with {}={}", library.text(), Name(connecting), variable, value));
     DYNAMICCL_TRY(const Cell cell, runner_.Run(request));
-    return cell.end != CellEnd::kNotRun && !HasGrave(CompareCells(in_use, cell, traffic()));
+    std::vector<Difference> differences = CompareCells(in_use, cell, traffic());
+    if (ConnectUnlike(library.release, connecting)) WeighAdaptersLess(&differences);
+    return cell.end != CellEnd::kNotRun && !HasGrave(differences);
   }
 
   // Returns whether the release has one of the symptoms. A hang counts if a second run hangs too. A release
@@ -321,7 +351,7 @@ class Canary {
 
   const CellRunner& runner_;
   const CanaryRequest& request_;
-  const std::vector<KnownIssue>& known_;
+  const std::vector<KnownIssue> known_;
   const std::function<void(const std::string&)>& says_;
   CanaryAnswer answer_;
 };

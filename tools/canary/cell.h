@@ -31,7 +31,7 @@ struct CellRequest {
   std::string library_folder;              // with libnccl.so.2
   std::vector<DescribedMachine> machines;  // one for all nodes, or one for each: then a process each
   std::vector<int> ranks_of_nodes;         // a rank a GPU
-  std::vector<int> gpus;                   // of a node's ranks, in their order; empty: from the first on
+  std::vector<int> gpus;  // of a node's ranks, or of all; in their order; empty: from the first on
   std::vector<Collective> collectives = AllJudged();
   std::vector<uint64_t> bytes;  // NCCL's total of each call
   Connecting connecting = Connecting::kAtFirstCall;
@@ -105,6 +105,9 @@ struct Cell {
   // False if ranks launched other kernels than each other, or kernels of other numbers of channels. On GPUs
   // such a call hangs, or its result is wrong.
   bool ranks_launch_alike = true;
+  // False if a thread that made a communicator stays on the CPUs of its GPU afterwards.
+  bool restores_cpus = true;
+  uint64_t device_memory_bytes = 0;  // the most that NCCL held at once on a GPU; 0: not known
   std::vector<CellChoice> choices;
   std::map<std::string, int>
       stacks;           // of a hung run: innermost functions of NCCL (StacksOf), and the threads in them

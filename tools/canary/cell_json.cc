@@ -135,6 +135,8 @@ Cell ReadAll(const Json& json) {
   cell.counts_adapters_twice = json.at("counts_adapters_twice");
   cell.transports = json.at("transports").get<std::map<std::string, int>>();
   cell.ranks_launch_alike = json.at("ranks_launch_alike");
+  cell.restores_cpus = json.at("restores_cpus");
+  cell.device_memory_bytes = json.at("device_memory_bytes");
   for (const Json& choice : json.at("choices")) cell.choices.push_back(ChoiceOf(choice));
   cell.stacks = json.at("stacks").get<std::map<std::string, int>>();
   cell.problem = json.at("problem");
@@ -159,6 +161,8 @@ Json CellJson(const Cell& cell) {
           {"counts_adapters_twice", cell.counts_adapters_twice},
           {"transports", cell.transports},
           {"ranks_launch_alike", cell.ranks_launch_alike},
+          {"restores_cpus", cell.restores_cpus},
+          {"device_memory_bytes", cell.device_memory_bytes},
           {"choices", ChoicesJson(cell)},
           {"stacks", cell.stacks},
           {"problem", cell.problem}};

@@ -99,8 +99,13 @@ int NodeOfConnection(const std::string& line, const std::vector<int>& ranks_of_n
 
 void ReadLogLine(const CellRequest& request, const std::string& line, Cell* cell) {
   static const std::regex kJoined(R"(^driver: \d+ joined world in )");
+  static const std::regex kHolds(R"(^driver: \d+ holds (\d+) of device memory$)");
   if (line.starts_with("driver: ")) {
     cell->ranks_joined += std::regex_search(line, kJoined);
+    if (line.ends_with(" was left on other CPUs")) cell->restores_cpus = false;
+    std::smatch match;
+    if (std::regex_match(line, match, kHolds))
+      cell->device_memory_bytes = std::max<uint64_t>(cell->device_memory_bytes, std::stoull(match[1]));
     return;
   }
   const auto [transport, adapter] = ConnectionOf(line);

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kVersion = 4;
+constexpr int kVersion = 5;
 
 std::string HashOf(const std::string& text) {
   const Sha256Digest digest = Sha256Of(std::as_bytes(std::span(text)));

@@ -39,6 +39,8 @@ class CellComparison {
       CompareTransports();
       CompareBandwidths();
       CompareChannels();
+      CompareMemory();
+      CompareCpus();
       CompareChoices();
     }
     std::stable_sort(found_.begin(), found_.end(),
@@ -183,6 +185,27 @@ class CellComparison {
     if (before != after) Add(DifferenceKind::kChannels, Gravity::kNotice, before, after);
   }
 
+  // Adds a difference if NCCL takes clearly more or less memory of a GPU: a share of what it took, and more
+  // than a channel's buffers.
+  void CompareMemory() {
+    constexpr double kMiB = 1 << 20, kLeastMiB = 32, kLeastShare = 1.15;
+    const double before = static_cast<double>(before_.device_memory_bytes) / kMiB;
+    const double after = static_cast<double>(after_.device_memory_bytes) / kMiB;
+    if (before == 0 || after == 0 || std::abs(after - before) < kLeastMiB) return;
+    if (after < before * kLeastShare && before < after * kLeastShare) return;
+    Add(DifferenceKind::kMemory, Gravity::kNotice, fmt::format("{:.0f} MiB of a GPU", before),
+        fmt::format("{:.0f} MiB of a GPU", after));
+  }
+
+  void CompareCpus() {
+    if (before_.restores_cpus == after_.restores_cpus) return;
+    const auto text = [](const Cell& cell) {
+      return std::string(cell.restores_cpus ? "threads get their CPUs back after init"
+                                            : "threads stay on the CPUs of their GPU after init");
+    };
+    Add(DifferenceKind::kCpus, Gravity::kNotice, text(before_), text(after_));
+  }
+
   // Returns the cost of `config` in a release's table; NaN if the table does not have it.
   static double CostOf(const CellChoice& table, const CollectiveConfig& config) {
     const auto row = table.costs.find({config.algorithm, config.protocol});
@@ -269,8 +292,8 @@ class CellComparison {
 }  // namespace
 
 const char* Name(DifferenceKind kind) {
-  constexpr const char* kNames[] = {"end",       "search",   "ranks",  "adapters", "transports",
-                                    "bandwidth", "channels", "choice", "traffic"};
+  constexpr const char* kNames[] = {"end",      "search", "ranks",   "adapters", "transports", "bandwidth",
+                                    "channels", "choice", "traffic", "memory",   "cpus"};
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -27,6 +27,8 @@ enum class DifferenceKind {
   kChannels,
   kChoice,   // another algorithm, protocol or channel count
   kTraffic,  // the user's own calls take longer by one model
+  kMemory,   // NCCL takes more or less memory of a GPU
+  kCpus,     // a thread that made a communicator keeps its CPUs, or not
 };
 const char* Name(DifferenceKind kind);
 

@@ -428,4 +428,22 @@ Status ShareNvlink(int nodes, DescribedMachine* machine) {
   return {};
 }
 
+Status TakeAway(const std::vector<std::string>& lacks, DescribedMachine* machine) {
+  if (lacks.empty()) return {};
+  const std::string text = fmt::format("{}lacks = {}\n", machine->stand_in, fmt::join(lacks, " "));
+  std::string error;
+  const auto without = cuda_standin::ParseMachine(text, &error);
+  if (!without)
+    return MakeError(ErrorKind::kInvalidArgument, "--lacks {}: {}: {}", fmt::join(lacks, ","), machine->name,
+                     error);
+  const auto refuses = [&](const char* what) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "--lacks {}: {} has none", what, machine->name),
+                    "leave it out, or name another machine");
+  };
+  if (without->lacks.multicast_binding && without->multicast == 0) return refuses("multicast_binding");
+  if (without->lacks.fabric_handles && without->nvlink_domain_nodes == 0) return refuses("fabric_handles");
+  machine->stand_in = text;
+  return {};
+}
+
 }  // namespace dynamiccl

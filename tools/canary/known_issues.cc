@@ -13,7 +13,8 @@ constexpr const char* kFile = "tools/canary/known_issues.json";
 constexpr DifferenceKind kKinds[] = {DifferenceKind::kEnd,        DifferenceKind::kSearch,
                                      DifferenceKind::kRanks,      DifferenceKind::kAdapters,
                                      DifferenceKind::kTransports, DifferenceKind::kBandwidth,
-                                     DifferenceKind::kChannels,   DifferenceKind::kChoice};
+                                     DifferenceKind::kChannels,   DifferenceKind::kChoice,
+                                     DifferenceKind::kMemory,     DifferenceKind::kCpus};
 
 Result<real_nccl::NcclRelease> ReleaseOf(const Json& json, const char* key) {
   const std::string text = json.at(key);
@@ -50,6 +51,8 @@ Result<KnownIssue> IssueOf(const Json& json) {
   }
   DYNAMICCL_TRY(issue.shows_as, KindsOf(json));
   issue.architectures = json.value("architectures", std::vector<int>{});
+  issue.variable = json.value("variable", "");
+  issue.topology = json.value("topology", "");
   issue.where = json.at("where");
   issue.remedy = json.value("remedy", "");
   issue.text = json.value("text", "");
@@ -109,6 +112,19 @@ std::string Describe(const KnownIssue& issue, const std::string& evidence) {
   if (issue.until) sentence += fmt::format("; NCCL {} does not have it", issue.until->text());
   if (!issue.remedy.empty()) sentence += fmt::format("; reported to help: {}", issue.remedy);
   return fmt::format("{} ({}).", sentence, issue.url);
+}
+
+std::vector<KnownIssue> IssuesOfJob(const std::vector<KnownIssue>& known,
+                                    const std::map<std::string, std::string>& environment,
+                                    const std::vector<DescribedMachine>& machines) {
+  std::vector<KnownIssue> found;
+  std::ranges::copy_if(known, std::back_inserter(found), [&](const KnownIssue& issue) {
+    const bool is_set = issue.variable.empty() || environment.contains(issue.variable);
+    return is_set && std::ranges::any_of(machines, [&](const DescribedMachine& one) {
+             return one.topology.find(issue.topology) != std::string::npos;
+           });
+  });
+  return found;
 }
 
 std::vector<KnownIssue> IssuesFor(const std::vector<KnownIssue>& known, const real_nccl::NcclRelease& in_use,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,8 @@ struct KnownIssue {
   std::string text;
   bool logged = false;  // `text` is a line of NCCL's own log, so a log that holds it shows the fault
   std::vector<int> architectures;  // of GPUs that have it; empty: any
+  std::string variable;            // that a job must set to have it; empty: none
+  std::string topology;            // a text that the topology of one node must hold; may be empty
   std::string where;               // the machines and jobs that have it, in words
   std::string remedy;              // may be empty
   StandsIn stands_in = StandsIn::kNothing;
@@ -49,6 +52,11 @@ Result<std::vector<KnownIssue>> ParseKnownIssues(const std::string& text);
 // Returns one sentence with the report's name, title, affected machines, remedy and address. `evidence`
 // follows the title, for example ", as nccl.log:12 says"; it may be empty.
 std::string Describe(const KnownIssue& issue, const std::string& evidence);
+
+// Returns the issues that a job with these variables can have on these machines.
+std::vector<KnownIssue> IssuesOfJob(const std::vector<KnownIssue>& known,
+                                    const std::map<std::string, std::string>& environment,
+                                    const std::vector<DescribedMachine>& machines);
 
 // Returns the issues that `judged` has and the release in use does not have, that apply to GPUs of the
 // architecture, and that match one of the differences. Issues that `judged` has fixed are left out.

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <numeric>
+#include <span>
 #include <sstream>
 
 #include "src/collective/size_class.h"
@@ -20,6 +21,7 @@ struct CanaryOptions {
   std::vector<std::string> releases;
   std::vector<std::string> machines;
   int nvlink_domain = 0;
+  std::vector<std::string> lacks;
   std::string world;
   std::string ranks;
   std::vector<int> gpus;
@@ -92,7 +94,7 @@ Result<std::vector<int>> RanksOfNodes(const CanaryOptions& options, const Canary
     ranks.assign(static_cast<size_t>(nodes), each);
   }
   for (size_t node = 0; node < ranks.size(); ++node) {
-    const int gpus = MachineOf(request, node).gpus;
+    const int gpus = std::max(MachineOf(request, node).gpus, static_cast<int>(options.gpus.size()));
     if (ranks[node] > gpus)
       return MakeError(ErrorKind::kInvalidArgument, "{} ranks on a node of {} GPUs", ranks[node], gpus);
   }
@@ -150,9 +152,10 @@ Status TakeMachines(const Installation& installation, const CanaryOptions& optio
     DYNAMICCL_TRY(const std::vector<DescribedMachine> nodes, DescribeNodes(installation, named));
     request.machines.insert(request.machines.end(), nodes.begin(), nodes.end());
   }
-  if (options.nvlink_domain == 0) return {};
-  for (DescribedMachine& machine : request.machines)
-    DYNAMICCL_CHECK_OK(ShareNvlink(options.nvlink_domain, &machine));
+  for (DescribedMachine& machine : request.machines) {
+    if (options.nvlink_domain > 0) DYNAMICCL_CHECK_OK(ShareNvlink(options.nvlink_domain, &machine));
+    DYNAMICCL_CHECK_OK(TakeAway(options.lacks, &machine));
+  }
   return {};
 }
 
@@ -170,21 +173,36 @@ Status PlaceMachines(CanaryRequest& request) {
   return {};
 }
 
-// Checks the GPUs that the command line names. Each must be named once and exist on every node, and there
-// must be enough of them for the node's ranks.
+// Checks the GPUs of one node's ranks. Each must exist on the node and be named once, unless ranks may share.
+Status CheckGpus(std::span<const int> gpus, const DescribedMachine& machine, bool may_share) {
+  for (const int gpu : gpus) {
+    if (gpu >= 0 && gpu < machine.gpus && (may_share || std::ranges::count(gpus, gpu) == 1)) continue;
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "--gpus {}: expected numbers from 0 to {}, each once",
+                  fmt::join(gpus, ","), machine.gpus - 1),
+        "ranks that share a GPU need --env NCCL_MULTI_RANK_GPU_ENABLE=1 (NCCL 2.30.3 and later)");
+  }
+  return {};
+}
+
+// Takes the GPUs that the command line names: those of every node's ranks, or those of all ranks, node by
+// node.
 Status TakeGpus(const std::vector<int>& gpus, CanaryRequest& request) {
   if (gpus.empty()) return {};
-  int of_smallest = request.machines.front().gpus;
-  for (const DescribedMachine& machine : request.machines) of_smallest = std::min(of_smallest, machine.gpus);
-  for (const int gpu : gpus) {
-    if (gpu < 0 || gpu >= of_smallest || std::ranges::count(gpus, gpu) > 1)
-      return MakeError(ErrorKind::kInvalidArgument, "--gpus {}: expected numbers from 0 to {}, each once",
-                       fmt::join(gpus, ","), of_smallest - 1);
-  }
+  const auto shares = request.environment.find("NCCL_MULTI_RANK_GPU_ENABLE");
+  const bool may_share = shares != request.environment.end() && shares->second == "1";
   const int most = std::ranges::max(request.ranks_of_nodes);
-  if (most > static_cast<int>(gpus.size()))
+  const int all = std::accumulate(request.ranks_of_nodes.begin(), request.ranks_of_nodes.end(), 0);
+  const bool of_all = static_cast<int>(gpus.size()) == all;
+  if (!of_all && most > static_cast<int>(gpus.size()))
     return MakeError(ErrorKind::kInvalidArgument, "--gpus {}: {} ranks of a node need as many GPUs",
                      fmt::join(gpus, ","), most);
+  std::span<const int> rest(gpus);
+  for (size_t node = 0; node < request.ranks_of_nodes.size(); ++node) {
+    const auto ranks = static_cast<size_t>(request.ranks_of_nodes[node]);
+    DYNAMICCL_CHECK_OK(CheckGpus(of_all ? rest.first(ranks) : rest, MachineOf(request, node), may_share));
+    if (of_all) rest = rest.subspan(ranks);
+  }
   request.gpus = gpus;
   return {};
 }
@@ -254,8 +272,8 @@ Result<CanaryRequest> RequestOf(const Installation& installation, const CanaryOp
                                             : TakeTraffic(installation, options, request));
   DYNAMICCL_CHECK_OK(PlaceMachines(request));
   DYNAMICCL_CHECK_OK(CheckAdapters(request.machines, static_cast<int>(request.ranks_of_nodes.size())));
-  DYNAMICCL_CHECK_OK(TakeGpus(options.gpus, request));
   DYNAMICCL_TRY(request.environment, EnvironmentOf(options.environment));
+  DYNAMICCL_CHECK_OK(TakeGpus(options.gpus, request));
   DYNAMICCL_TRY(request.connecting, ConnectingOf(options.connect));
   DYNAMICCL_TRY(request.stack_kib, StackOf(options.stack));
   for (const std::string& word : options.releases) {
@@ -371,13 +389,17 @@ void AddOptions(CLI::App& app, CanaryOptions* options) {
   app.add_option("--nvlink-domain", options->nvlink_domain,
                  "Neighbouring nodes whose GPUs share NVSwitches (MNNVL), such as 18")
       ->check(CLI::Range(1, 1024));
+  app.add_option("--lacks", options->lacks,
+                 "What does not work on the nodes: peer_access, multicast_binding, fabric_handles")
+      ->delimiter(',')
+      ->type_name("WHAT,...");
   app.add_option("-w,--world", options->world, "Nodes and ranks of each (default: two nodes, all GPUs)")
       ->type_name("2x8");
   app.add_option("--ranks", options->ranks, "Ranks of each node, where they are unlike")
       ->type_name("7,8")
       ->excludes("--world");
   app.add_option("--gpus", options->gpus,
-                 "GPUs of a node's ranks, in their order (default: from the first on)")
+                 "GPUs of a node's ranks in their order, or of all ranks (default: from the first on)")
       ->delimiter(',')
       ->type_name("0,2,4,6");
   app.add_option("--sizes", options->sizes, "Sizes of the collectives, NCCL's total")

@@ -12,6 +12,7 @@
 #include "tests/real_nccl/cuda_standin/capture.h"
 #include "tests/real_nccl/cuda_standin/code_patch.h"
 #include "tests/real_nccl/cuda_standin/cuda_standin.h"
+#include "tests/real_nccl/cuda_standin/device_use.h"
 #include "tests/real_nccl/cuda_standin/elf_symbols.h"
 #include "tests/real_nccl/cuda_standin/function_table.h"
 #include "tests/real_nccl/cuda_standin/launch.h"
@@ -120,6 +121,10 @@ void* cuda_standin_allocate(size_t bytes) {
 
 void cuda_standin_free(void* buffer) {
   cuda_standin::FreeMemory(buffer);
+}
+
+uint64_t cuda_standin_device_memory(void) {
+  return cuda_standin::MostDeviceMemory(cuda_standin::ThisPlace());
 }
 
 uint64_t cuda_standin_launches(void) {

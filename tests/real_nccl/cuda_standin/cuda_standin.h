@@ -23,6 +23,8 @@ CUDA_STANDIN_WEAK void cuda_standin_set_place(int node, int device);
 // A buffer that NCCL takes for device memory; null when memory is out. Freed by cuda_standin_free.
 CUDA_STANDIN_WEAK void* cuda_standin_allocate(size_t bytes);
 CUDA_STANDIN_WEAK void cuda_standin_free(void* buffer);
+// The most bytes of device memory that NCCL held at once on the calling thread's device so far.
+CUDA_STANDIN_WEAK uint64_t cuda_standin_device_memory(void);
 // Kernels that NCCL launched so far. None of them ran.
 CUDA_STANDIN_WEAK uint64_t cuda_standin_launches(void);
 

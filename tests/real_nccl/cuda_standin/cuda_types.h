@@ -14,7 +14,9 @@ enum CudaError : int {
   kOutOfMemory = 2,
   kInvalidDevice = 101,
   kInvalidImage = 200,
+  kIllegalState = 401,
   kNotFound = 500,
+  kNotPermitted = 800,
   kNotSupported = 801,
 };
 

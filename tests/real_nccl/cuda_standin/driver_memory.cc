@@ -13,7 +13,9 @@
 #include <mutex>
 
 #include "tests/real_nccl/cuda_standin/cuda_types.h"
+#include "tests/real_nccl/cuda_standin/device_use.h"
 #include "tests/real_nccl/cuda_standin/function_table.h"
+#include "tests/real_nccl/cuda_standin/machine.h"
 #include "tests/real_nccl/cuda_standin/memory.h"
 #include "tests/real_nccl/cuda_standin/memory_arena.h"
 #include "tests/real_nccl/cuda_standin/place.h"
@@ -51,6 +53,9 @@ struct Physical {
   Piece piece;
   AllocationProperties properties;
   std::atomic<int> references{1};
+  // What it takes of a GPU's memory. Nothing where it is host memory, a multicast object or imported.
+  int64_t device_bytes = 0;
+  Place gpu = {};
 };
 
 Physical* FromHandle(DriverHandle handle) {
@@ -62,6 +67,7 @@ DriverHandle ToHandle(Physical* physical) {
 
 void Unreference(Physical* physical) {
   if (physical->references.fetch_sub(1) != 1) return;
+  if (physical->device_bytes > 0) CountDeviceMemory(physical->gpu, -physical->device_bytes);
   ReturnPiece(physical->piece);
   delete physical;
 }
@@ -107,7 +113,15 @@ int CreatePhysical(DriverHandle* out, size_t bytes, const AllocationProperties& 
 }
 
 int MemCreate(DriverHandle* out, size_t bytes, const AllocationProperties* properties, DriverHandle) {
-  return CreatePhysical(out, bytes, *properties);
+  if ((properties->handle_types & kHandleFabric) != 0 && ThisMachine().lacks.fabric_handles)
+    return kNotPermitted;
+  const int error = CreatePhysical(out, bytes, *properties);
+  if (error != kSuccess || properties->location_type != kLocationDevice) return error;
+  Physical* physical = FromHandle(*out);
+  physical->device_bytes = static_cast<int64_t>(bytes);
+  physical->gpu = ThisPlace();
+  CountDeviceMemory(physical->gpu, physical->device_bytes);
+  return kSuccess;
 }
 
 bool HasFabric() {
@@ -167,6 +181,7 @@ int MemMap(DriverHandle address, size_t bytes, size_t offset, DriverHandle handl
                  .bytes = bytes,
                  .kind = on_device ? MemoryKind::kDevice : MemoryKind::kHost,
                  .device = ThisPlace().device,
+                 .node = ThisPlace().node,
                  .shared = true});
   const std::lock_guard<std::mutex> lock(Mappings().mutex);
   Mappings().physical[address] = physical;
@@ -220,6 +235,11 @@ int MulticastCreate(DriverHandle* out, const MulticastProperties* properties) {
   return CreatePhysical(out, properties->bytes, OnThisDevice());
 }
 
+// Binds memory, or an address, to a multicast object.
+int MulticastBind() {
+  return ThisMachine().lacks.multicast_binding ? kIllegalState : kSuccess;
+}
+
 }  // namespace
 
 std::span<const NamedFunction> DriverMemoryFunctions() {
@@ -238,8 +258,8 @@ std::span<const NamedFunction> DriverMemoryFunctions() {
       CUDA_STANDIN_FUNCTION(cuMemGetAllocationPropertiesFromHandle, GetPropertiesFromHandle),
       CUDA_STANDIN_FUNCTION(cuMulticastCreate, MulticastCreate),
       CUDA_STANDIN_FUNCTION(cuMulticastAddDevice, Succeed),
-      CUDA_STANDIN_FUNCTION(cuMulticastBindMem, Succeed),
-      CUDA_STANDIN_FUNCTION(cuMulticastBindAddr, Succeed),
+      CUDA_STANDIN_FUNCTION(cuMulticastBindMem, MulticastBind),
+      CUDA_STANDIN_FUNCTION(cuMulticastBindAddr, MulticastBind),
       CUDA_STANDIN_FUNCTION(cuMulticastUnbind, Succeed),
       CUDA_STANDIN_FUNCTION(cuMulticastGetGranularity, GetGranularity),
   };

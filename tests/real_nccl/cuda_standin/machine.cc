@@ -126,6 +126,26 @@ bool TakePlaces(Values* values, Machine* machine, std::string* error) {
   return false;
 }
 
+// Takes the words of "lacks": what this machine is without.
+bool TakeLacks(Values* values, Lacks* lacks, std::string* error) {
+  if (!values->contains("lacks")) return true;
+  std::string text;
+  if (!TakeText(values, "lacks", &text, error)) return false;
+  const std::map<std::string, bool*> known = {{"peer_access", &lacks->peer_access},
+                                              {"multicast_binding", &lacks->multicast_binding},
+                                              {"fabric_handles", &lacks->fabric_handles}};
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const auto one = known.find(word);
+    if (one == known.end()) {
+      *error = "'lacks' knows peer_access, multicast_binding and fabric_handles, not '" + word + "'";
+      return false;
+    }
+    *one->second = true;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<Machine> ParseMachine(const std::string& text, std::string* error) {
@@ -145,7 +165,8 @@ std::optional<Machine> ParseMachine(const std::string& text, std::string* error)
       TakeNumber(&values, "network_mbps", &machine.network_mbps, error) &&
       TakeAdapters(&values, &machine, error) &&
       TakeNumberIfThere(&values, "c2c_links", &machine.c2c_links, error) &&
-      TakeNumberIfThere(&values, "nvlink_domain_nodes", &machine.nvlink_domain_nodes, error);
+      TakeNumberIfThere(&values, "nvlink_domain_nodes", &machine.nvlink_domain_nodes, error) &&
+      TakeLacks(&values, &machine.lacks, error);
   if (!complete) return std::nullopt;
   if (!values.empty()) {
     *error = "unknown key '" + values.begin()->first + "'";

@@ -9,6 +9,16 @@
 
 namespace cuda_standin {
 
+// What works on most machines and not on this one. The topology and the devices' attributes do not show it:
+// NCCL finds it out when it asks or tries.
+struct Lacks {
+  bool peer_access = false;        // between GPUs: GeForce cards, virtual machines
+  bool multicast_binding = false;  // of memory to a multicast object: needs a running Fabric Manager
+  bool fabric_handles = false;     // for memory in an NVLink domain: needs an IMEX channel
+
+  bool operator==(const Lacks&) const = default;
+};
+
 struct Machine {
   std::string name;
   int architecture = 0;  // compute capability times ten: 90 is Hopper
@@ -32,11 +42,11 @@ struct Machine {
   // May be left out: 0 where a machine has none.
   int c2c_links = 0;            // of a GPU to its processor; then GPUs and adapters sit at the processor
   int nvlink_domain_nodes = 0;  // nodes whose GPUs share NVSwitches (MNNVL): node N is in domain N / this
+  Lacks lacks;
 };
 
-// "key = value" lines, '#' starts a comment, every key but those of c2c_links and nvlink_domain_nodes must
-// appear, and none twice. On failure *error says the line and
-// what is wrong.
+// "key = value" lines, '#' starts a comment, every key but c2c_links, nvlink_domain_nodes and lacks must
+// appear, and none twice. On failure *error says the line and what is wrong.
 std::optional<Machine> ParseMachine(const std::string& text, std::string* error);
 
 std::optional<Machine> LoadMachine(const std::string& path, std::string* error);

@@ -65,7 +65,8 @@ void* AllocateMemory(size_t bytes, MemoryKind kind) {
   RememberBlock({.address = reinterpret_cast<uintptr_t>(pages),
                  .bytes = rounded,
                  .kind = kind,
-                 .device = ThisPlace().device});
+                 .device = ThisPlace().device,
+                 .node = ThisPlace().node});
   return pages;
 }
 

@@ -16,6 +16,7 @@ struct MemoryBlock {
   size_t bytes = 0;
   MemoryKind kind = MemoryKind::kDevice;
   int device = 0;
+  int node = 0;
   bool shared = false;  // a mapping of a file, see driver_memory.cc
 };
 

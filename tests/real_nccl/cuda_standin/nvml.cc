@@ -123,7 +123,8 @@ NVML_FUNCTION int nvmlDeviceGetCudaComputeCapability(Device, int* major, int* mi
 }
 
 NVML_FUNCTION int nvmlDeviceGetP2PStatus(Device, Device, int, int* status) {
-  *status = 0;  // NVML_P2P_STATUS_OK
+  constexpr int kPeersOk = 0, kPeersNotSupported = 5;  // nvmlGpuP2PStatus_t
+  *status = ThisMachine().lacks.peer_access ? kPeersNotSupported : kPeersOk;
   return kOk;
 }
 

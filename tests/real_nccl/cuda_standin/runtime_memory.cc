@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tests/real_nccl/cuda_standin/cuda_types.h"
+#include "tests/real_nccl/cuda_standin/device_use.h"
 #include "tests/real_nccl/cuda_standin/function_table.h"
 #include "tests/real_nccl/cuda_standin/machine.h"
 #include "tests/real_nccl/cuda_standin/memory.h"
@@ -22,13 +23,16 @@ int Allocate(void** out, size_t bytes, MemoryKind kind) {
 }
 
 int Malloc(void** out, size_t bytes) {
-  return Allocate(out, bytes, MemoryKind::kDevice);
+  const int error = Allocate(out, bytes, MemoryKind::kDevice);
+  const auto block = FindBlock(*out);
+  if (block) CountDeviceMemory({block->device, block->node}, static_cast<int64_t>(block->bytes));
+  return error;
 }
 int MallocAsync(void** out, size_t bytes, Stream) {
-  return Allocate(out, bytes, MemoryKind::kDevice);
+  return Malloc(out, bytes);
 }
 int MallocFromPoolAsync(void** out, size_t bytes, void*, Stream) {
-  return Allocate(out, bytes, MemoryKind::kDevice);
+  return Malloc(out, bytes);
 }
 int HostAlloc(void** out, size_t bytes, unsigned) {
   return Allocate(out, bytes, MemoryKind::kHost);
@@ -41,6 +45,9 @@ int MallocManaged(void** out, size_t bytes, unsigned) {
 }
 
 int Free(void* address) {
+  const auto block = FindBlock(address);
+  if (block && block->kind == MemoryKind::kDevice && !block->shared)
+    CountDeviceMemory({block->device, block->node}, -static_cast<int64_t>(block->bytes));
   FreeMemory(address);
   return kSuccess;
 }
@@ -103,7 +110,8 @@ int IpcGetMemHandle(IpcHandle* handle, void* address) {
 
 // Another process's memory is replaced by fresh memory of that size: no kernel will read what lies there.
 int IpcOpenMemHandle(void** out, IpcHandle handle, unsigned) {
-  if (handle.process != static_cast<uint64_t>(getpid())) return Malloc(out, handle.bytes);
+  if (handle.process != static_cast<uint64_t>(getpid()))
+    return Allocate(out, handle.bytes, MemoryKind::kDevice);
   *out = reinterpret_cast<void*>(handle.address);
   return kSuccess;
 }

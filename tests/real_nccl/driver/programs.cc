@@ -40,6 +40,7 @@ void RunCollectives(Rank& rank) {
   for (uint64_t round = 0; round < rank.world().repeats; ++round) {
     for (const size_t bytes : rank.world().bytes) IssueAll(rank, communicator, rank.world().ranks(), bytes);
   }
+  rank.ReportMemory();
   rank.Destroy(communicator);
 }
 

@@ -3,7 +3,7 @@
 //   real_nccl_driver [OPTION VALUE]... IDS NODES RANKS_PER_NODE BYTES...
 // IDS is an empty folder, common to all ranks, for unique ids. RANKS_PER_NODE is one number, or one for each
 // node: "7,8". Options: --rank R, --program NAME, --repeat N, --collectives AllReduce,AllGather (all five if
-// left out), --devices 0,2 (of a node's ranks), --node-files FOLDER (nodes that are unlike,
+// left out), --devices 0,2 (of a node's ranks, or of all), --node-files FOLDER (nodes that are unlike,
 // node_processes.h). Exit codes: 0 all calls succeeded, 2 usage, 3
 // the stand-in has no hold of NCCL, 4 an NCCL call failed, 5 a CUDA function is missing in the stand-in, 6
 // the release lacks a function that the program needs: nothing was run.

@@ -2,6 +2,8 @@
 // Ranks, their ids and what they launched.
 #include "tests/real_nccl/driver/world.h"
 
+#include <sched.h>
+
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
@@ -22,6 +24,20 @@ constexpr uint64_t kFnvPrime = 1099511628211u;
 void Mix(uint64_t* digest, const void* data, size_t bytes) {
   const auto* letters = static_cast<const unsigned char*>(data);
   for (size_t i = 0; i < bytes; ++i) *digest = (*digest ^ letters[i]) * kFnvPrime;
+}
+
+cpu_set_t CpusOfThisThread() {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  sched_getaffinity(0, sizeof cpus, &cpus);
+  return cpus;
+}
+
+void GiveCpusBack(const cpu_set_t& before, int rank) {
+  const cpu_set_t now = CpusOfThisThread();
+  if (CPU_EQUAL(&before, &now)) return;
+  std::printf("driver: %d was left on other CPUs\n", rank);
+  sched_setaffinity(0, sizeof before, &before);
 }
 
 }  // namespace
@@ -66,8 +82,9 @@ std::pair<int, int> World::PlaceOf(int rank) const {
 
 Rank::Rank(const World& world, int rank) : world_(world), rank_(rank) {
   std::tie(node_, local_rank_) = world.PlaceOf(rank);
-  const auto local = static_cast<size_t>(local_rank());
-  const int device = local < world.devices.size() ? world.devices[local] : local_rank();
+  const bool of_all = static_cast<int>(world.devices.size()) == world.ranks();
+  const auto place = static_cast<size_t>(of_all ? rank : local_rank());
+  const int device = place < world.devices.size() ? world.devices[place] : local_rank();
   cuda_standin_set_place(node(), device % cuda_standin_devices());
 }
 
@@ -82,6 +99,7 @@ Rank::~Rank() {
 ncclComm_t Rank::Join(const std::string& name, ncclConfig_t* config) {
   const ncclUniqueId id = IdOf(world_, name, rank_ == 0, rank_);
   const auto begin = std::chrono::steady_clock::now();
+  const cpu_set_t cpus = CpusOfThisThread();
   ncclComm_t communicator = nullptr;
   if (config == nullptr)
     Demand(ncclCommInitRank(&communicator, world_.ranks(), id, rank_), rank_, "CommInitRank");
@@ -89,6 +107,7 @@ ncclComm_t Rank::Join(const std::string& name, ncclConfig_t* config) {
     Demand(ncclCommInitRankConfig(&communicator, world_.ranks(), id, rank_, config), rank_,
            "CommInitRankConfig");
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  GiveCpusBack(cpus, rank_);
   std::printf("driver: %d joined %s in %.2f s\n", rank_, name.c_str(), taken.count());
   std::fflush(stdout);
   return communicator;
@@ -96,6 +115,10 @@ ncclComm_t Rank::Join(const std::string& name, ncclConfig_t* config) {
 
 void Rank::Destroy(ncclComm_t communicator) {
   Demand(ncclCommDestroy(communicator), rank_, "CommDestroy");
+}
+
+void Rank::ReportMemory() const {
+  std::printf("driver: %d holds %" PRIu64 " of device memory\n", rank_, cuda_standin_device_memory());
 }
 
 Buffers Rank::BuffersOf(size_t bytes) {

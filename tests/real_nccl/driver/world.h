@@ -19,7 +19,7 @@ struct World {
   int only_rank = -1;                    // -1: all ranks are threads of this process
   std::string ids;                       // folder through which ranks hand each other unique ids
   int only_node = -1;                    // -1: the ranks of all nodes
-  std::vector<int> devices;              // of a node's ranks, in their order; empty: 0, 1, ...
+  std::vector<int> devices;              // of a node's ranks, or of all; empty: 0, 1, ...
   std::vector<size_t> bytes;             // NCCL's total of each call, rounded up to whole floats a rank
   std::vector<std::string> collectives;  // those that IssueAll issues; empty: all five
   uint64_t repeats = 1;
@@ -63,9 +63,14 @@ class Rank {
   int node() const { return node_; }
   int local_rank() const { return local_rank_; }
 
-  // A communicator of all ranks.
+  // A communicator of all ranks. Where NCCL leaves the calling thread on other CPUs than before, a line says
+  // so and the thread gets its own back:
+  //   driver: <rank> was left on other CPUs
   ncclComm_t Join(const std::string& name, ncclConfig_t* config = nullptr);
   void Destroy(ncclComm_t communicator);
+  // Says how much memory NCCL held on the rank's device:
+  //   driver: <rank> holds <bytes> of device memory
+  void ReportMemory() const;
 
   // Device memory with room for NCCL's total `bytes`, until the rank ends. The same memory for each size.
   Buffers BuffersOf(size_t bytes);

@@ -128,6 +128,16 @@ TEST(ReadCell, CountsTheAdaptersOfFusedOnes) {
   EXPECT_TRUE(ReadCell(SmallRequest(), {log, graphs, "", 0, false}).counts_adapters_twice) << "4 beside 1";
 }
 
+TEST(ReadCell, TakesTheMostMemoryAndAnyThreadThatLostItsCpus) {
+  const std::string log = std::string(kLog) + "driver: 0 holds 1000 of device memory\n" +
+                          "driver: 1 holds 3000 of device memory\ndriver: 1 holds 20\n";
+  const Cell cell = ReadCell(SmallRequest(), {log, kGraphs, "", 0, false});
+  EXPECT_EQ(cell.device_memory_bytes, 3000u);
+  EXPECT_TRUE(cell.restores_cpus);
+  const std::string pinned = log + "driver: 1 was left on other CPUs\n";
+  EXPECT_FALSE(ReadCell(SmallRequest(), {pinned, kGraphs, "", 0, false}).restores_cpus);
+}
+
 TEST(ReadCell, RanksLaunchAlikeWhenTheirDigestsAreEqual) {
   const auto alike = [](const std::string& lines) {
     return ReadCell(SmallRequest(), {std::string(kLog) + lines, kGraphs, "", 0, false}).ranks_launch_alike;
@@ -153,6 +163,7 @@ Cell GoodCell() {
                     .bytes = 1 << 20,
                     .config = {Algorithm::kRing, Protocol::kLL, 16},
                     .costs = {}};
+  cell.device_memory_bytes = 400 << 20;
   choice.costs[{Algorithm::kRing, Protocol::kLL}] = 100;
   choice.costs[{Algorithm::kTree, Protocol::kLL}] = 130;
   cell.choices.push_back(choice);
@@ -242,9 +253,24 @@ INSTANTIATE_TEST_SUITE_P(
                                  DifferenceKind::kBandwidth, Gravity::kNotice, CanaryVerdict::kChanged},
                       ChangeCase{"channels", [](Cell* c) { c->channels = 8; }, DifferenceKind::kChannels,
                                  Gravity::kNotice, CanaryVerdict::kChanged},
+                      ChangeCase{"memory", [](Cell* c) { c->device_memory_bytes = 500 << 20; },
+                                 DifferenceKind::kMemory, Gravity::kNotice, CanaryVerdict::kChanged},
+                      ChangeCase{"cpus", [](Cell* c) { c->restores_cpus = false; }, DifferenceKind::kCpus,
+                                 Gravity::kNotice, CanaryVerdict::kChanged},
                       ChangeCase{"choice", [](Cell* c) { c->choices[0].config.algorithm = Algorithm::kTree; },
                                  DifferenceKind::kChoice, Gravity::kNotice, CanaryVerdict::kChanged}),
     [](const auto& one) { return std::string(one.param.name); });
+
+TEST(CompareCells, SmallDifferencesOfMemoryMeanNothing) {
+  for (const uint64_t mib : {400u, 380u, 431u, 445u}) {
+    Cell after = GoodCell();
+    after.device_memory_bytes = mib << 20;
+    EXPECT_TRUE(CompareCells(GoodCell(), after).empty()) << mib;
+  }
+  Cell unknown = GoodCell();
+  unknown.device_memory_bytes = 0;
+  EXPECT_TRUE(CompareCells(unknown, GoodCell()).empty()) << "a run that did not say";
+}
 
 TEST(CompareCells, ChoicesArePricedByBothModelsAndNeverAcrossThem) {
   Cell after = GoodCell();

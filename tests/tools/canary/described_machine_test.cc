@@ -139,5 +139,30 @@ TEST(CheckAdapters, SeveralNodesNeedAdaptersOrOneNvlinkDomain) {
   EXPECT_FALSE(CheckAdapters({tray}, 4)) << "two domains";
 }
 
+// What a topology does not show is stated by the user.
+TEST(TakeAway, SaysWhatDoesNotWork) {
+  DescribedMachine machine = DescribeTopology("mesh", MeshTopology()).value();
+  ASSERT_TRUE(TakeAway({}, &machine));
+  EXPECT_EQ(machine.stand_in.find("lacks"), std::string::npos);
+  ASSERT_TRUE(TakeAway({"peer_access"}, &machine));
+  EXPECT_NE(machine.stand_in.find("\nlacks = peer_access\n"), std::string::npos) << machine.stand_in;
+  EXPECT_FALSE(TakeAway({"peer_access"}, &machine)) << "stated twice";
+}
+
+TEST(TakeAway, RefusesOtherWordsAndWhatTheMachineHasNotAnyway) {
+  const DescribedMachine mesh = DescribeTopology("mesh", MeshTopology()).value();
+  const auto message_of = [&](const std::vector<std::string>& lacks) {
+    DescribedMachine machine = mesh;
+    const Status taken = TakeAway(lacks, &machine);
+    EXPECT_EQ(machine.stand_in, mesh.stand_in) << "changed by a refusal";
+    return taken ? "" : taken.error().message;
+  };
+  EXPECT_EQ(message_of({"peer_access", "luck"}),
+            "--lacks peer_access,luck: mesh: 'lacks' knows peer_access, multicast_binding and "
+            "fabric_handles, not 'luck'");
+  EXPECT_EQ(message_of({"multicast_binding"}), "--lacks multicast_binding: mesh has none");
+  EXPECT_EQ(message_of({"fabric_handles"}), "--lacks fabric_handles: mesh has none");
+}
+
 }  // namespace
 }  // namespace dynamiccl

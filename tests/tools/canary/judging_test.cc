@@ -21,7 +21,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // Ends the run as the next line of the release's file `plan` says: "passes", "crashes", "hangs", or
-// "fails WARNING". The last line stands for all further runs. "with WARNING" passes with a warning.
+// "fails WARNING". The last line stands for all further runs. "with WARNING" passes with a warning, and
+// "adapters 0 1" with connections over these.
 constexpr const char* kDriver = R"sh(#!/bin/sh
 release="${LD_LIBRARY_PATH##*:}"
 line="$(head -1 "$release/plan")"
@@ -32,6 +33,9 @@ case "$line" in
   hangs) sleep 30 ;;
   fails*) warns "${line#fails }"; exit 4 ;;
   with*) warns "${line#with }" ;;
+  adapters*) for n in ${line#adapters }; do
+    echo "h:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Described/$n"
+  done ;;
 esac
 )sh";
 
@@ -77,6 +81,32 @@ class Judging : public testing::Test {
   Installation installation_;
   CanaryRequest request_;
 };
+
+// Before 2.22 all algorithms connect at init, from then on those that the calls use.
+TEST_F(Judging, FewerAdaptersAreGraveWhereBothReleasesConnectAlike) {
+  const auto verdict = [&](const char* in_use, const char* judged) {
+    const auto answer = Judged(Release(in_use, "adapters 0 1"), Release(judged, "adapters 0"));
+    return std::string(Name(answer.judged.front().verdict));
+  };
+  EXPECT_EQ(verdict("2.24.3", "2.28.9"), "worse");
+  EXPECT_EQ(verdict("2.20.5", "2.21.5"), "worse");
+  EXPECT_EQ(verdict("2.21.5", "2.22.3"), "changed");
+}
+
+// What a job does not set, or a machine does not have, it is not told about.
+TEST(KnownIssues, FitTheVariablesAndTheTopologyOfTheJob) {
+  const auto known = ParseKnownIssues(ReadTextFile(KNOWN_ISSUES).value()).value();
+  const auto has = [&](const char* id, const std::map<std::string, std::string>& environment,
+                       const std::string& topology) {
+    const auto found = IssuesOfJob(known, environment, {{.topology = topology}});
+    return std::ranges::any_of(found, [&](const KnownIssue& one) { return one.id == id; });
+  };
+  EXPECT_TRUE(has("NVIDIA/nccl#1946", {}, ""));
+  EXPECT_TRUE(has("NVIDIA/nccl#1304", {{"NCCL_PROTO", "Simple"}}, ""));
+  EXPECT_FALSE(has("NVIDIA/nccl#1304", {{"NCCL_ALGO", "Tree"}}, ""));
+  EXPECT_TRUE(has("NVIDIA/nccl#2053", {}, "<gpu><c2c bw=\"1\"/></gpu>"));
+  EXPECT_FALSE(has("NVIDIA/nccl#2053", {}, "<gpu/>"));
+}
 
 TEST_F(Judging, AGraveDifferenceCountsWhenTheSecondRunShowsTheSame) {
   const ReleaseLibrary good = Release("2.24.3", "passes");

@@ -36,12 +36,12 @@ InputFile ParseInput(const std::string& kind, const std::string& value) {
 
 constexpr std::string_view kEarlier = "earlier: ";
 
-// The training to which the text of an `earlier` line belongs: 1, 2, ...
+// Returns the number of the training to which the text of an `earlier` line belongs: 1, 2, ...
 int GenerationOf(std::string_view line) {
   return ToNumber<int>(line);
 }
 
-// Everything but the earlier trainings.
+// Formats everything but the earlier trainings.
 std::string FormatOwn(const Provenance& provenance) {
   std::string text = fmt::format("program: {}\n", provenance.program);
   if (!provenance.libraries.empty()) text += fmt::format("libraries: {}\n", provenance.libraries);

@@ -33,10 +33,10 @@ struct Provenance {
   std::string libraries{};
   // Training steps of each agent; 0 if a policy was trained further, whose steps are fixed.
   int structure_iterations = 0, config_iterations = 0;
-  // What was learnt from: "calls", "times" or "effects" and a checksum (learnt_data.h), one line each.
+  // Each line names what was learnt from ("calls", "times" or "effects") and its checksum (learnt_data.h).
   std::vector<std::string> learnt{};
-  // The trainings before this one, as lines "N key: value"; N is 1 for the policy that was trained further,
-  // 2 for the one from which that one began, and so on.
+  // The trainings before this one are lines "N key: value". N is 1 for the policy that was trained further, 2
+  // for the one from which that one began, and so on.
   std::vector<std::string> earlier{};
 };
 
@@ -47,9 +47,9 @@ Result<InputFile> HashInput(const std::string& kind, const std::string& path);
 std::string FormatProvenance(const Provenance& provenance);
 // The inverse of FormatProvenance. Unknown lines are ignored, and so are inputs of kind "policy".
 Provenance ParseProvenance(const std::string& text);
-// The lines for `earlier` of a training that goes on from a policy with this text.
+// Returns the lines for `earlier` of a training that goes on from a policy with this text.
 std::vector<std::string> EarlierLines(const std::string& text_of_base);
-// The provenance with this text, and that of each earlier training, newest first.
+// Returns the provenance with this text, and that of each earlier training, newest first.
 std::vector<Provenance> AllTrainings(const std::string& text);
 // XXH3 over the hashes of the inputs: equal training data give equal numbers.
 uint64_t TrainingDataId(const Provenance& provenance);

@@ -22,13 +22,13 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// How much of the means of the gradients and of their squares stays at each step, and what keeps the quotient
-// finite.
+// These are Adam's usual constants: the shares of the gradients' mean and of their squares' mean that stay at
+// each step, and the number that keeps the quotient finite.
 constexpr double kMeanKept = 0.9, kSquareKept = 0.999, kLeastRoot = 1e-8;
 // Number of columns whose sums fit into vector registers.
 constexpr int64_t kBlock = 32;
 
-// The product of tensors whose rows are all dimensions but the last.
+// Returns the shape of the product of tensors whose rows are all dimensions but the last.
 ProductShape ShapeOf(const at::Tensor& inputs, const at::Tensor& weights) {
   return {inputs.numel() / inputs.size(-1), weights.size(1), weights.size(0)};
 }
@@ -37,7 +37,7 @@ at::Tensor Transposed(const at::Tensor& matrix) {
   return matrix.t().clone(at::MemoryFormat::Contiguous);
 }
 
-// Sums of the columns, row by row.
+// Returns the sums of the columns, which are added row by row.
 at::Tensor ColumnSums(const at::Tensor& rows, int64_t columns) {
   at::Tensor sums = at::zeros({columns});
   const float* row = rows.const_data_ptr<float>();

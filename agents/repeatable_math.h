@@ -24,8 +24,8 @@ void AddProduct(const float* a, const float* b, float* sum, const ProductShape& 
 // Adds a' b to `sum`, where `a` is stored as [inner, rows]. The order of the additions is that of AddProduct.
 void AddTransposedProduct(const float* a, const float* b, float* sum, const ProductShape& shape);
 
-// As at::linear: inputs [..., in] times weights [out, in] transposed, plus bias [out]; with gradients. All
-// are fp32.
+// Computes what at::linear does: inputs [..., in] times weights [out, in] transposed, plus bias [out], with
+// gradients. All are fp32.
 at::Tensor RepeatableLinear(const at::Tensor& inputs, const at::Tensor& weights, const at::Tensor& bias);
 
 // Adam (Kingma and Ba, ICLR 2015) with the usual constants. The learning rate decays to zero along a cosine.

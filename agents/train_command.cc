@@ -427,7 +427,8 @@ Result<Sha256Digest> TrainAndExport(const TrainSettings& settings, TrainingAccou
   return ExportPolicy(settings.output, *draft);
 }
 
-// Reads and draws what the training would learn from, without the policy that it would go on from.
+// Reads and draws what the training would learn from, and prints its checksums. A policy that the training
+// would go on from is not read.
 Status SayInputs(const TrainSettings& settings, TrainingAccount& account) {
   DYNAMICCL_TRY(const std::vector<CallSequence> recorded, ReadSequences(settings.traces, account.provenance));
   DYNAMICCL_TRY(const TrainingData data, ReadTrainingData(settings, account));

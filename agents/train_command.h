@@ -28,7 +28,7 @@ struct TrainSettings {
   uint64_t seed = 1;
   int structure_iterations = 5000;
   int config_iterations = 3000;
-  // Reads and draws what training would learn from, says it, and writes no policy.
+  // Reads and draws what training would learn from, prints its checksums, and writes no policy.
   bool inputs_only = false;
   // Destination of the report as JSON: a path, "-" for standard output, or empty for none. With "-", progress
   // goes to standard error.

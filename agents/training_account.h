@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reports of a training: lines for the user, what the policy stores of them, and JSON.
+// A training reports to the user as lines, to the policy that stores some of these lines, and as JSON.
 #pragma once
 
 #include <cstdint>

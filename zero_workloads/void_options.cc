@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table has a row for each option and each setting without which the option does nothing. Options whose
-// help begins with the setting that they are for ("Stage 3: ...") may be given with any other, and so may the
-// size of buckets where units need none, because scripts pass these to all runs.
+// A table has a row for each option and each setting without which the option does nothing. Options of stage
+// 3 and of partitioned checkpoints may be given in every run, and so may the size of buckets where units need
+// none, because scripts pass these to all runs.
 #include "zero_workloads/void_options.h"
 
 namespace dynamiccl::zero {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refuses options of `train` that another option makes void, so that no option is ignored without a word.
+// Refuses options of `train` that another option makes void, so that they are not ignored without a word.
 #pragma once
 
 #include <functional>

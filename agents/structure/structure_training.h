@@ -78,7 +78,8 @@ struct StructureTrainingReport {
   uint64_t checksum = 0;
 };
 
-// The sequences that a training with these settings generates. `random` is new and has the settings' seed.
+// Returns the sequences that a training with these settings generates. `random` is a new generator with the
+// settings' seed.
 std::vector<CallSequence> GeneratedSequences(const StructureTrainingSettings& settings,
                                              std::mt19937_64& random);
 

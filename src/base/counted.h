@@ -10,8 +10,8 @@
 
 namespace dynamiccl {
 
-// Returns the count and the noun, which gets its plural unless the count is 1. Nouns in -y and irregular ones
-// are not handled.
+// Returns the count and the noun, which gets its plural unless the count is 1: -es after -s and -h, else -s.
+// Nouns with another plural, such as those in -y, are not handled.
 template <std::integral Count>
 std::string Counted(Count count, std::string_view noun) {
   if (count == 1) return fmt::format("1 {}", noun);

@@ -12,7 +12,7 @@
 namespace dynamiccl {
 
 // The leader gives its verdict within its time-out. If a rank has no verdict this many nanoseconds later,
-// there is none on its way: the pledge or the verdict was lost.
+// none is on its way: the pledge or the verdict was lost. A second is more than a network takes.
 inline constexpr int64_t kAnswerNs = 1'000'000'000;
 
 // One rank's state in one meeting, owned by its pledge sender (plugin/runtime), one thread at a time. Pure

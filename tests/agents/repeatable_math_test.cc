@@ -23,7 +23,7 @@ at::Tensor Random(at::IntArrayRef sizes, uint64_t seed) {
   return at::empty(sizes).uniform_(-1, 1, at::detail::createCPUGenerator(seed));
 }
 
-// Element by element, from the first inner index to the last.
+// Adds the product element by element, from the first inner index to the last.
 at::Tensor InOrder(const at::Tensor& a, const at::Tensor& b, const at::Tensor& begin) {
   at::Tensor sum = begin.clone();
   const auto of = [](const at::Tensor& matrix, int64_t row, int64_t column) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// As dynamiccl-agents: repeatable arithmetic, and one thread of LibTorch, so that tests do not fight for
-// cores.
+// The tests compute as dynamiccl-agents does: repeatable arithmetic, and one thread of LibTorch, so that
+// tests do not fight for cores.
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 

@@ -141,8 +141,8 @@ TEST_F(LauncherTest, GrandchildrenDoNotOutliveTheLaunch) {
   ::close(ended.fd);
 }
 
-// A shell that gets SIGTERM ends and leaves its command running. The commands of further starts would then
-// run beside it.
+// A shell that gets SIGTERM ends and leaves its command running, and this command would then run beside those
+// of further starts.
 TEST_F(LauncherTest, ACommandOfAShellDoesNotOutliveTheTimeLimit) {
   LaunchPlan plan =
       Shell(0, "sh -c 'setsid sleep 600 & echo $!; trap \"echo term; exit\" TERM; sleep 600 & wait'; :");

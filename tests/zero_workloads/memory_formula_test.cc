@@ -83,8 +83,8 @@ EstimateSettings SmallModelOf(EstimateSettings settings, const Case& run, int64_
   return settings;
 }
 
-// The estimate is the paper's, without padding: a unit's shard is padded to 128 elements, its parameters to
-// 32 each, of which this model's all are multiples.
+// The estimate is the paper's, without padding. The trainer pads a unit's shard to 128 elements and each of
+// its parameters to 32. All sizes of this model are such multiples.
 void ExpectEstimated(const Case& run, const MemoryReport& memory, int64_t layers = kBlocks,
                      int64_t ahead = 1) {
   SCOPED_TRACE("estimate, stage " + std::to_string(run.stage) + ", ranks " + std::to_string(run.ranks));

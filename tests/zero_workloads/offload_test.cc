@@ -91,7 +91,7 @@ TEST(StateFile, IsNotWrittenOnAfterAnotherProcessCutIt) {
               HasSubstr(path + ": it was cut to 4096 of 16384 bytes"));
 }
 
-// A rank that owns no unit.
+// A rank that owns no unit offloads nothing.
 TEST(FileAdamW, StepsWithoutElements) {
   const TemporaryFolder folder;
   const auto none = MakeAdamW(0, InFiles(folder, kDiskBlock), {}, at::kCPU);

@@ -31,7 +31,7 @@ struct CellRequest {
   std::string library_folder;              // with libnccl.so.2
   std::vector<DescribedMachine> machines;  // one for all nodes, or one for each: then a process each
   std::vector<int> ranks_of_nodes;         // a rank a GPU
-  std::vector<int> gpus;  // of a node's ranks, or of all; in their order; empty: from the first on
+  std::vector<int> gpus;  // of each node's ranks, or of all ranks, in their order; empty: from the first on
   std::vector<Collective> collectives = AllJudged();
   std::vector<uint64_t> bytes;  // NCCL's total of each call
   Connecting connecting = Connecting::kAtFirstCall;

@@ -33,7 +33,7 @@ struct KnownIssue {
   std::string text;
   bool logged = false;  // `text` is a line of NCCL's own log, so a log that holds it shows the fault
   std::vector<int> architectures;  // of GPUs that have it; empty: any
-  std::string variable;            // that a job must set to have it; empty: none
+  std::string variable;            // a variable that a job must set to have it; empty: none
   std::string topology;            // a text that the topology of one node must hold; may be empty
   std::string where;               // the machines and jobs that have it, in words
   std::string remedy;              // may be empty

@@ -7,8 +7,9 @@ policies/starter.dcpolicy.
 
 With --quick nothing is trained: what the shipped file records of its making (options, hashes of its inputs, versions)
 is compared with the page and the tree, in a second. With --inputs the jobs that the structure agent learns from are
-drawn, and their checksum is compared with the one that the page states, in seconds. CI does both. Making the policy
-anew takes minutes. All but --quick need build/release with LibTorch. Exit code 1: something differs.
+drawn, and their checksum is compared with the one that the page states, in seconds. CI does the first, and a test the
+second. Making the policy anew takes minutes. All but --quick need build/release with LibTorch. The exit code is 1 if
+something differs.
 """
 import argparse
 import difflib
@@ -84,7 +85,7 @@ def measurements(script, names):
 
 
 def stated(pattern):
-    """What the page states once."""
+    """The text that the page states once."""
     found = set(re.findall(pattern, PAGE.read_text(encoding="utf-8")))
     if len(found) != 1:
         sys.exit(f"error: {PAGE} states {len(found)} different things that look like {pattern}, and should state one")
@@ -107,7 +108,7 @@ def expected(script):
 
 
 def recorded(policy):
-    """The lines of the provenance, without what a training finds out, and without XGBoost's version, which is the system's."""
+    """The lines of the provenance, without what a training finds out and without the version of XGBoost (the system's)."""
     lines = sections(policy)[PROVENANCE].decode().splitlines()
     lines = [line for line in lines if not line.startswith(("learnt: ", "note: ", "earlier: "))]
     return [re.sub(r"^(libraries: .*XGBoost).*", r"\1", line) for line in lines]

@@ -98,7 +98,7 @@ Status Job::StartRank(int rank) {
   return {};
 }
 
-// The main loop: returns when no child runs any more, and of a job that was ended no orphan either.
+// Runs the main loop. It returns when no child runs and, if the job was ended, no orphan either.
 Result<LaunchOutcome> Job::Wait() {
   while (AnyRunning()) {
     OnSignal(WaitForSignal(NextDeadline()));

@@ -27,7 +27,8 @@ constexpr uint64_t kStatesOfParameters = 4;
 // Share of the free memory that the gathered parameters may take. With more, the activations may not fit
 // beside them.
 constexpr double kMemoryShare = 0.5;
-// Settings pad gradients or send scalars with them, but a step with half or twice the bytes is another.
+// Largest difference of a step's summed bytes, as a share of the unchanged job's. Settings pad gradients or
+// send scalars with them, but half or twice the bytes are those of another step.
 constexpr double kMostOtherBytes = 0.3;
 
 // One channel comes first because it wins on a slow rail, where NCCL's own choice loses most.
@@ -36,7 +37,7 @@ constexpr const char* kAllReduceConfigs[] = {"ring/simple/1", "tree/simple/1", "
 constexpr const char* kShardConfigs[] = {"ring/simple/1", "pat/simple/1", "ring/simple",
                                          "ring/ll128",    "pat/simple",   "ring/ll"};
 
-// The least number of channels to try. A tuner can only lower NCCL's own number, which is 2 to 32 on most
+// The lower bound on the channels to try. A tuner can only lower NCCL's own number, which is 2 to 32 on most
 // machines with NVLink. Only a communicator's minCTAs raises it.
 constexpr const char* kMoreChannels = "min_ctas=32";
 

@@ -31,9 +31,9 @@ SizeCounts AllReducesOf(const RecordedStep& step) {
 }
 
 // True if the AllReduces of a step have the sizes of the buckets, and each bucket occurs equally often (once
-// for each backward pass that synchronises). A step may also have other AllReduces: those that are smaller
-// than the smallest bucket, such as losses, and those of statistics, such as of SyncBatchNorm, which have
-// less than a tenth of the gradients' bytes.
+// for each backward pass that synchronises). A step may also have other AllReduces: any that are smaller than
+// the smallest bucket, such as losses, and larger ones with together less than a tenth of the buckets' bytes,
+// such as the statistics of SyncBatchNorm.
 bool AreTheBuckets(const SizeCounts& calls, const std::vector<uint64_t>& buckets, uint64_t divided_by) {
   SizeCounts expected;
   for (const uint64_t bucket : buckets) ++expected[bucket / divided_by];
@@ -63,7 +63,7 @@ Judgement JudgeBuckets(const HookReport& report, const RecordedStep& step) {
   });
   const std::string seen = calls + ", " + Counted(buckets.size(), "bucket");
   if (same) return InEffect(seen);
-  // Of several objects not all need to train in this step.
+  // Some of several objects may not train in this step.
   if (report.ddp->constructed > 1)
     return NotProvable(
         fmt::format("the framework has it; {} of {} objects of DDP", seen, report.ddp->constructed));

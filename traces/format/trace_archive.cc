@@ -23,7 +23,8 @@ namespace {
 
 // Maximum bytes of a block's payload: twice the longest block without compression.
 constexpr size_t kMaxPayload = 8u << 20;
-// Number of damages that salvage describes; it counts the others. A hostile file may have one every 48 bytes.
+// Number of damaged places that salvage describes; it counts the others. A hostile file may have one every 48
+// bytes.
 constexpr size_t kDescribedDamages = 20;
 
 // The checksum of a header covers all bytes before the checksum.

@@ -42,8 +42,8 @@ uint64_t CountCutTimes(const Trace& trace) {
   return cut;
 }
 
-// Refuses a stated size of groups of which the file names more ranks. `section` has communicators before
-// their calls.
+// Refuses a size that the user stated for groups if the file names a higher rank of such a group. `section`
+// has communicators before their calls.
 Status CheckStatedSize(const std::string& path, const TraceSection& section, int32_t group_size) {
   std::set<uint32_t> stated;  // communicators that may have the stated size
   int32_t highest = -1;

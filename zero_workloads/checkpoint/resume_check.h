@@ -21,8 +21,8 @@ Result<std::vector<std::string>> CheckResumable(const std::map<std::string, std:
 // value is no error, unless a loss scale is incomplete.
 Status CheckEngineValues(const std::map<std::string, std::string>& values);
 
-// Removes the state of a loss scale that was fixed, which version 0.1.0 saved too. A run that resumes with a
-// dynamic scale then starts at its own first one.
+// Removes the state of a loss scale that was fixed, because version 0.1.0 saved such states too. A run that
+// resumes with a dynamic scale then starts at its own first one.
 void DropFixedLossScale(std::map<std::string, std::string>& values);
 
 }  // namespace dynamiccl::zero

@@ -113,8 +113,8 @@ StateBytes BytesOf(const EstimateSettings& settings) {
   return bytes;
 }
 
-// Model states of a rank, of the given number of parameters. In stage 1 local sums replace the whole set of
-// gradients; in the other stages they come in addition.
+// Returns the model states of a rank for a model of so many parameters. In stage 1 local sums replace the
+// whole set of gradients; in the other stages they come in addition.
 ModelStates StatesOfRank(const EstimateSettings& settings, double parameters, int stage) {
   ModelStates states = StatesOf(parameters, BytesOf(settings), stage, settings.ranks);
   const double local = parameters * settings.local_sum_bytes;

@@ -74,8 +74,8 @@ void StateFile::Read(int64_t begin, int64_t blocks, float* memory) const {
   });
 }
 
-// A write behind the end of a file that was cut would make it long again, with zeros that later reads take
-// for states.
+// If a file was cut, a write beyond its end would make it long again, with zeros that later reads take for
+// states.
 void StateFile::CheckIsWhole() const {
   struct stat found = {};
   if (fstat(fd(), &found) != 0) Fail(path_, "cannot be looked at", errno);

@@ -53,8 +53,8 @@ def _whole(name, number):
 
 def value(name, fallback, comm=0):
     """The number that all ranks have for the communicator's next call, or `fallback` where none was agreed. All ranks
-    read it at the same place among their calls and with the same fallback. A fallback that is no whole number of 64 bits
-    is returned as it is."""
+    read it at the same place among their calls and with the same fallback. A fallback that is no whole number of 64
+    bits is returned as it is."""
     functions = _find()
     whole = _whole(name, fallback) if functions else None
     if whole is None:

@@ -42,8 +42,7 @@ class _Finder:
 
 def install(actions):
     """`actions` maps a module's name to a function, which is called with the new module. The function must not raise.
-    For a module that something at Python's start has imported before, such as a sitecustomize of the user, it is called
-    now."""
+    If a module was imported before, for example by a sitecustomize of the user, its function is called at once."""
     sys.meta_path.insert(0, _Finder(actions))
     for name, action in actions.items():
         if name in sys.modules:

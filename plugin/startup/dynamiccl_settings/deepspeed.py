@@ -133,7 +133,7 @@ def _is_known(name):
 
 
 def _short(name):
-    """Returns the name without "stage3_", as which DeepSpeed keeps some settings."""
+    """Returns the name without "stage3_": DeepSpeed keeps some settings under this shorter name."""
     return name[len(_PREFIX):] if name.startswith(_PREFIX) else name
 
 

@@ -11,8 +11,8 @@ from dynamiccl_settings.report import quietly
 
 # The number of optimizer steps in which forward passes are counted.
 _COUNTED_STEPS = 4
-# Packages that take fully_shard from the module that defines it. They have the original where they were imported before
-# the hook was installed.
+# These packages take fully_shard from the module that defines it. If they were imported before the hook was installed,
+# they still have the original.
 _PACKAGES = ("torch.distributed.fsdp", "torch.distributed.fsdp._fully_shard", "torch.distributed._composable.fsdp")
 
 
@@ -115,9 +115,9 @@ class _Wrapper:
 
 
 def _count_passes(root, seen, report):
-    """Notes how often the outermost module runs forward between two steps of an optimizer. The smallest of some counts is
-    that of training, because a step with an evaluation has more. What activation checkpointing runs again during the
-    backward pass does not count."""
+    """Notes how often the outermost module runs forward between two steps of an optimizer. The smallest of the counts
+    is that of training, because a step with an evaluation has more. Forward passes that activation checkpointing
+    repeats during the backward pass do not count."""
     import torch
     from torch.optim.optimizer import register_optimizer_step_post_hook
 

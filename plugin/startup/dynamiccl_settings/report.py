@@ -7,9 +7,9 @@ import socket
 import sys
 
 
-# The launchers' variables for the rank; src/base/launch_variables.h has the same in this order.
+# These variables of launchers hold the rank. src/base/launch_variables.h has the same ones in the same order.
 _RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
-# The parts of the hook that failed, each of which says so once.
+# It holds the parts of the hook that failed. Each part says so once.
 _failed = set()
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jobs are of two kinds: `plain` ones, of every framework on five models with the framework's own
-// settings, and `random` ones as in the training, of another seed.
+// There are two kinds of jobs: `plain` ones are of every framework on five models with the framework's own
+// settings. `random` ones are drawn as in training, with another seed.
 #include "studies/agents/structure/policy_states.h"
 
 #include <fmt/core.h>
@@ -18,7 +18,7 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Steps of a job.
+// Number of steps of a job.
 constexpr int kSteps = 6;
 // A step that has not settled after this many calls counts as settled after them.
 constexpr size_t kMaxCalls = 40'000;
@@ -31,7 +31,7 @@ bool Has(const FrameworkGenerator& framework, std::string_view name) {
                              [&](const GeneratorSetting& row) { return row.name == name; });
 }
 
-// The busiest communicator of each job that a framework accepts.
+// Returns the busiest communicator of each job that a framework accepts.
 std::vector<CallSequence> PlainJobs() {
   std::vector<CallSequence> all;
   for (const FrameworkGenerator* framework : AllFrameworkGenerators()) {
@@ -54,8 +54,8 @@ std::vector<CallSequence> PlainJobs() {
   return all;
 }
 
-// The number of calls after `before` until a repetition of `step` ends in a state in which an earlier one
-// ended.
+// Returns the number of calls after `before` until a repetition of `step` ends in a state in which an earlier
+// one ended.
 size_t CallsUntilSettled(const StructureNetwork& network, std::span<const IssuedCall> before,
                          std::span<const IssuedCall> step) {
   CallTokenizer tokenizer;
@@ -73,7 +73,7 @@ size_t CallsUntilSettled(const StructureNetwork& network, std::span<const Issued
   return kMaxCalls;
 }
 
-// The step that interposer_overhead_bench repeats: AllReduces of 16 sizes.
+// Returns the step that interposer_overhead_bench repeats: AllReduces of 16 sizes.
 std::vector<IssuedCall> StepOf16(int ranks) {
   std::vector<IssuedCall> step(16);
   for (size_t i = 0; i < step.size(); ++i) {

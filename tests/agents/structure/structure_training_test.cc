@@ -111,8 +111,9 @@ StructureAccuracy Judged(const FloatStructureNetwork& network, const std::vector
   return JudgePolicy(policy, sequences);
 }
 
-// A network that is trained further learns a site's traces and forgets nothing that it knew. By its seed, so
-// short a training answers most of the site's calls or is too unsure to; the mean of three is judged.
+// A network that is trained further learns a site's traces and forgets nothing that it knew. A training as
+// short as this one answers most of the site's calls with some seeds and is too unsure with others, so the
+// mean of three seeds is judged.
 TEST(StructureTraining, LearnsASitesTracesOnTopOfWhatItKnew) {
   const at::Tensor before = Trained().hidden_weights.detach().clone();
   double stage = 0, role = 0;

@@ -61,8 +61,8 @@ class Program(unittest.TestCase):
         self.write(DDP, PARALLEL.format(arguments=arguments))
 
     def run_script(self, script, *flags, settings=None, launcher=None):
-        """Standard output, standard error and the report, which is None where there is none. `launcher` has the variables
-        of a launcher other than torchrun."""
+        """Returns standard output, standard error and the report, or None if there is no report. `launcher` has the
+        variables of a launcher other than torchrun."""
         environment = {**os.environ, "PYTHONPATH": STARTUP + os.pathsep + self.folder, **(launcher or {"RANK": "1"}),
                        "PYTHONDONTWRITEBYTECODE": "1", "DYNAMICCL_FRAMEWORK_REPORT": self.path("report.json")}
         if settings is not None:

@@ -53,7 +53,7 @@ struct Physical {
   Piece piece;
   AllocationProperties properties;
   std::atomic<int> references{1};
-  // What it takes of a GPU's memory. Nothing where it is host memory, a multicast object or imported.
+  // Bytes that it takes of a GPU's memory; 0 if it is host memory, a multicast object or imported.
   int64_t device_bytes = 0;
   Place gpu = {};
 };

@@ -126,7 +126,7 @@ bool TakePlaces(Values* values, Machine* machine, std::string* error) {
   return false;
 }
 
-// Takes the words of "lacks": what this machine is without.
+// Takes the words of "lacks", which say what does not work on this machine.
 bool TakeLacks(Values* values, Lacks* lacks, std::string* error) {
   if (!values->contains("lacks")) return true;
   std::string text;

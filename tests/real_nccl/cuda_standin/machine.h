@@ -9,8 +9,8 @@
 
 namespace cuda_standin {
 
-// What works on most machines and not on this one. The topology and the devices' attributes do not show it:
-// NCCL finds it out when it asks or tries.
+// The parts that work on most machines and not on this one. The topology and the devices' attributes do not
+// show them: NCCL finds out when it asks or tries.
 struct Lacks {
   bool peer_access = false;        // between GPUs: GeForce cards, virtual machines
   bool multicast_binding = false;  // of memory to a multicast object: needs a running Fabric Manager

@@ -139,7 +139,7 @@ TEST(CheckAdapters, SeveralNodesNeedAdaptersOrOneNvlinkDomain) {
   EXPECT_FALSE(CheckAdapters({tray}, 4)) << "two domains";
 }
 
-// What a topology does not show is stated by the user.
+// The user states what a topology does not show.
 TEST(TakeAway, SaysWhatDoesNotWork) {
   DescribedMachine machine = DescribeTopology("mesh", MeshTopology()).value();
   ASSERT_TRUE(TakeAway({}, &machine));

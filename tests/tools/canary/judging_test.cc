@@ -93,7 +93,7 @@ TEST_F(Judging, FewerAdaptersAreGraveWhereBothReleasesConnectAlike) {
   EXPECT_EQ(verdict("2.21.5", "2.22.3"), "changed");
 }
 
-// What a job does not set, or a machine does not have, it is not told about.
+// A job is not told about issues with a variable that it does not set, or a part that its machine lacks.
 TEST(KnownIssues, FitTheVariablesAndTheTopologyOfTheJob) {
   const auto known = ParseKnownIssues(ReadTextFile(KNOWN_ISSUES).value()).value();
   const auto has = [&](const char* id, const std::map<std::string, std::string>& environment,

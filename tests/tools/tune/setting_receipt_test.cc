@@ -51,8 +51,8 @@ TEST(BucketReceipt, IsNotInEffectWhereGradientsTravelOtherwise) {
   EXPECT_EQ(Bucket({Ddp({4000, 8000})}, StepOf({{kReduce, 2000}})).standing, SettingStanding::kNotInEffect);
 }
 
-// SyncBatchNorm sums its statistics in backward, and the first bucket of a model may be smaller than they
-// are.
+// SyncBatchNorm sums its statistics in the backward pass, and a model's first bucket may be smaller than the
+// statistics.
 TEST(BucketReceipt, AllowsStatisticsThatAreLargerThanTheSmallestBucket) {
   const auto report = Ddp({400, 400'000});
   const auto with = [](int64_t elements) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dynamiccl run --settings` on small jobs that are written otherwise than the example: several models, optimizers that
-change, gradients that are accumulated, compiled modules, FSDP2 under its old name. What is in effect must not be doubted."""
+change, gradients that are accumulated, compiled modules, FSDP2 under its old name. The receipts must not doubt a
+setting that is in effect."""
 import json
 import os
 import subprocess

@@ -160,8 +160,8 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
     rank.call_ns = kNeverNs;
   }
 
-  // Once all is well, and what was lost before is said again, nobody waits beyond the leader's time, and what
-  // messages take.
+  // Once all is well, and lost messages were sent again, nobody waits longer than the leader's time and the
+  // time that messages take.
   void CheckWait(const Rank& rank) {
     const int64_t most = kPatienceNs + 200'000'000 + 200 * (faults_.final_delay_ns + faults_.tick_ns);
     if (!calm_ || rank.waiting_since_ns < calm_ns_ || now_ - rank.waiting_since_ns <= most) return;

@@ -63,9 +63,9 @@ CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   train
-      ->add_option(
-          "--seed", settings.seed,
-          "Equal seeds and inputs give equal files, on every x86-64 processor with the same libraries.")
+      ->add_option("--seed", settings.seed,
+                   "Equal seeds and inputs give equal files, on every x86-64 processor with AVX2 and the "
+                   "same libraries.")
       ->capture_default_str();
   train
       ->add_option("--structure-iterations", settings.structure_iterations,
@@ -78,7 +78,7 @@ CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
       ->excludes("--from")
       ->capture_default_str();
   train->add_flag("--inputs-only", settings.inputs_only,
-                  "Reads and draws what would be learnt from, says its checksums, and trains nothing.");
+                  "Reads and draws what would be learnt from, prints its checksums, and trains nothing.");
   train->add_option("--json", settings.json,
                     "Writes what was trained as JSON to this file; - for standard output.");
   return train;

@@ -16,6 +16,12 @@
 #include <numbers>
 #include <utility>
 
+#ifdef __x86_64__
+#define DYNAMICCL_CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define DYNAMICCL_CLONES
+#endif
+
 namespace dynamiccl::agents {
 namespace {
 
@@ -78,14 +84,21 @@ struct Linear : torch::autograd::Function<Linear> {
   }
 };
 
+bool HasAvx2() {
+#ifdef __x86_64__
+  return __builtin_cpu_supports("avx2") != 0;
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
 void UseRepeatableKernels() {
-  setenv("ATEN_CPU_CAPABILITY", __builtin_cpu_supports("avx2") ? "avx2" : "default", 1);
+  setenv("ATEN_CPU_CAPABILITY", HasAvx2() ? "avx2" : "default", 1);
 }
 
-__attribute__((target_clones("avx2", "default"))) void AddProduct(const float* a, const float* b, float* sum,
-                                                                  const ProductShape& shape) {
+DYNAMICCL_CLONES void AddProduct(const float* a, const float* b, float* sum, const ProductShape& shape) {
   for (int64_t row = 0; row < shape.rows; ++row) {
     const float* factors = a + row * shape.inner;
     for (int64_t first = 0; first < shape.columns; first += kBlock) {
@@ -106,9 +119,8 @@ __attribute__((target_clones("avx2", "default"))) void AddProduct(const float* a
   }
 }
 
-__attribute__((target_clones("avx2", "default"))) void AddTransposedProduct(const float* a, const float* b,
-                                                                            float* sum,
-                                                                            const ProductShape& shape) {
+DYNAMICCL_CLONES void AddTransposedProduct(const float* a, const float* b, float* sum,
+                                           const ProductShape& shape) {
   for (int64_t k = 0; k < shape.inner; ++k, a += shape.rows, b += shape.columns) {
     for (int64_t row = 0; row < shape.rows; ++row) {
       float* target = sum + row * shape.columns;

@@ -23,6 +23,9 @@ constexpr int kReachAgainMs = 5;
 constexpr int kAskAgainMs = 50;
 // The most milliseconds of one attempt to connect, because the thread has other pledges to handle.
 constexpr int kConnectMs = 200;
+// After so many overdue verdicts in a row the wait for the next one doubles each time, so many times.
+constexpr int kEvenAttempts = 6;
+constexpr int kMaxDoublings = 4;
 // A leader gives its verdict within a twentieth of the attestation's time-out. If a rank has waited for 5 s,
 // it logs why.
 constexpr int64_t kWarnNs = 5'000 * kMillisecondNs;
@@ -122,6 +125,7 @@ bool PledgeSender::Advance(Sent& sent) {
 
 void PledgeSender::TryToSend(Sent& sent, int64_t now_ns) {
   const MeetingPoint& meeting = sent.meeting;
+  if (sent.fd.valid()) ++sent.overdue;
   sent.fd.Reset();
   sent.received.clear();
   const int64_t left_ms = (sent.reach_until_ns - now_ns) / kMillisecondNs;
@@ -148,8 +152,13 @@ void PledgeSender::TryToSend(Sent& sent, int64_t now_ns) {
   }
   ReleaseIfLeaderEnded(sent, !fd && fd.error().kind == ErrorKind::kPeerFailed);
   const int again_ms = sent.member.pledged() ? kAskAgainMs : kReachAgainMs;
-  const int64_t again_ns = sent.fd.valid() ? sent.leader_ns + kAnswerNs : again_ms * kMillisecondNs;
+  const int64_t again_ns = sent.fd.valid() ? OverdueNs(sent) : again_ms * kMillisecondNs;
   sent.next_try_ns = MonotonicNanoseconds() + again_ns;
+}
+
+int64_t PledgeSender::OverdueNs(const Sent& sent) {
+  const int doublings = std::clamp(sent.overdue - kEvenAttempts, 0, kMaxDoublings);
+  return (sent.leader_ns + kAnswerNs) << doublings;
 }
 
 void PledgeSender::ReleaseIfLeaderEnded(Sent& sent, bool refused) {

@@ -56,6 +56,7 @@ class PledgeSender {
     MeetingPoint meeting;
     PledgeMessage pledge;
     int64_t leader_ns = 0;       // the leader's time for its verdict
+    int overdue = 0;             // attempts whose verdict did not come in time
     int64_t reach_until_ns = 0;  // time limit for first reaching the leader
     int64_t next_try_ns = 0;     // when the next attempt is due; while connected: when the verdict is overdue
     int64_t warn_ns = 0;         // when to warn the user that this rank waits; 0: already warned
@@ -78,6 +79,10 @@ class PledgeSender {
   void AdoptQueued();
   // Does what is due for one pledge; returns true when the pledge is resolved.
   bool Advance(Sent& sent);
+  // Returns after how many nanoseconds the verdict on the pledge just sent is overdue. A leader that has
+  // answered none of many attempts is probably busy, and more pledges would keep it so; then the time
+  // doubles.
+  static int64_t OverdueNs(const Sent& sent);
   // Makes one attempt to connect and to send the pledge. A connection that has brought no verdict is closed.
   void TryToSend(Sent& sent, int64_t now_ns);
   // Releases a pledge if the leader's host has refused connections for a second: the leader's process has

@@ -146,7 +146,7 @@ TEST_F(LauncherTest, GrandchildrenDoNotOutliveTheLaunch) {
 TEST_F(LauncherTest, ACommandOfAShellDoesNotOutliveTheTimeLimit) {
   LaunchPlan plan =
       Shell(0, "sh -c 'setsid sleep 600 & echo $!; trap \"echo term; exit\" TERM; sleep 600 & wait'; :");
-  plan.time_limit = std::chrono::milliseconds(500);
+  plan.time_limit = std::chrono::milliseconds(3000);
   const auto outcome = Launch(plan);
   ASSERT_TRUE(outcome.has_value());
   EXPECT_TRUE(outcome->timed_out);
@@ -157,6 +157,23 @@ TEST_F(LauncherTest, ACommandOfAShellDoesNotOutliveTheTimeLimit) {
   EXPECT_EQ(word, "term");
   ASSERT_GT(orphan, 0);
   EXPECT_NE(::kill(orphan, 0), 0) << "it still runs";
+}
+
+// Its group got no signal, because the rank had ended by itself.
+TEST_F(LauncherTest, ACommandOfARankThatFailedIsAskedToEnd) {
+  const std::string ready = (folder_ / "ready").string();
+  const std::string command = "sh -c 'trap \"echo term; exit\" TERM; echo > " + ready + "; sleep 600 & wait'";
+  const auto outcome = Launch(Shell(2, "[ $RANK = 0 ] && exec sleep 600; " + command + " & while [ ! -e " +
+                                           ready + " ]; do sleep 0.01; done; exit 1"));
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_EQ(Written(), "term\n");
+}
+
+TEST_F(LauncherTest, ProcessesThatOutlivedTheirParentAreCollectedWhileTheJobRuns) {
+  const auto outcome = Launch(
+      Shell(0, "pid=$(sh -c 'true >/dev/null & echo $!'); while [ -e /proc/$pid ]; do sleep 0.01; done"));
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_TRUE(outcome->ok());
 }
 
 TEST_F(LauncherTest, TimeLimitEndsTheRanks) {

@@ -52,11 +52,15 @@ def main():
     parser.add_argument("program", type=pathlib.Path, help="the program dynamiccl of a build")
     options = parser.parse_args()
     said = page(options.program)
+    whole = all((options.program.parent / name).exists() for name in ("dynamiccl-agents", "dynamiccl-zero"))
     if not options.check:
+        if not whole:
+            sys.exit("this build has no dynamiccl-agents or no dynamiccl-zero, whose options the page holds: "
+                     "build with -DDYNAMICCL_BUILD_TORCH=ON")
         PAGE.write_text(said, encoding="utf-8")
         return 0
     stands = PAGE.read_text(encoding="utf-8")
-    if not all((options.program.parent / name).exists() for name in ("dynamiccl-agents", "dynamiccl-zero")):
+    if not whole:
         said, stands = SIBLING_OPTIONS.sub("", said), SIBLING_OPTIONS.sub("", stands)
     differences = list(difflib.unified_diff(stands.splitlines(), said.splitlines(), "docs/commands.md", "help", lineterm="", n=1))
     print("\n".join(differences) if differences else "docs/commands.md is what help says")

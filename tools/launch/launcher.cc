@@ -27,6 +27,8 @@ namespace dynamiccl {
 namespace {
 
 constexpr int64_t kNanosecondsPerMillisecond = 1'000'000;
+// How long an orphan may take to end after SIGKILL.
+constexpr int64_t kNanosecondsToDie = 5'000'000'000;
 
 // One launch from start to end. Launch() owns it on its stack and calls Start and Wait once each. The
 // destructor kills whatever still runs, so an early return leaves no process behind.
@@ -53,6 +55,7 @@ class Job {
   void EndAll(const ReceivedSignal& signal);
   void SendToRunning(const ReceivedSignal& signal);
   void EndOrphans();
+  void Abandon();
   bool HadFirstSignal(pid_t orphan) const;
   bool HasFromTerminal(const Child& child) const;
   void KillLeftovers();
@@ -75,6 +78,8 @@ class Job {
   std::vector<Child> children_;
   // While the job is being ended: processes that outlived their parent.
   std::vector<pid_t> orphans_;
+  int64_t abandon_at_ns_ = 0;  // when to wait no longer for orphans; 0: not set
+  bool abandoned_ = false;
   // The result of Wait, filled while children end.
   LaunchOutcome outcome_;
 };
@@ -156,13 +161,14 @@ void Job::SendToRunning(const ReceivedSignal& signal) {
   }
 }
 
-// Looks for orphans of a job that is being ended. A new one gets the signal that ended the job or, after the
-// grace period, SIGKILL.
+// Collects orphans that have ended. In a job that is being ended, a new orphan gets the signal that ended the
+// job or, after the grace period, SIGKILL.
 void Job::EndOrphans() {
-  if (!ending_) return;
+  if (abandoned_) return;
   std::vector<pid_t> started;
   for (const Child& child : children_) started.push_back(child.pid);
   std::vector<pid_t> found = scope_.Running(started);
+  if (!ending_) return;
   for (const pid_t pid : found) {
     const bool is_new = std::ranges::find(orphans_, pid) == orphans_.end();
     if (kill_at_ns_ == 0)
@@ -177,7 +183,9 @@ void Job::EndOrphans() {
 bool Job::HadFirstSignal(pid_t orphan) const {
   const pid_t group = ::getpgid(orphan);
   if (plan_.n_ranks == 0) return first_signal_.from_terminal && group == ::getpgrp();
-  return std::ranges::any_of(children_, [&](const Child& child) { return child.pid == group; });
+  return std::ranges::any_of(children_, [&](const Child& child) {
+    return child.pid == group && (child.running || child.outcome.ended_by_us);
+  });
 }
 
 // Returns true if a terminal's signal to this process has reached the child too. A second one would interrupt
@@ -202,7 +210,15 @@ void Job::KillLeftovers() {
 int64_t Job::NextDeadline() const {
   const int64_t limit_ns = plan_.time_limit.count() * kNanosecondsPerMillisecond;
   if (kill_at_ns_ != 0) return kill_at_ns_;
+  if (abandon_at_ns_ != 0) return abandon_at_ns_;
   return limit_ns == 0 || ending_ ? 0 : started_ns_ + limit_ns;
+}
+
+// Waits no longer for orphans: one of another user, or one that the kernel holds, does not die of SIGKILL.
+void Job::Abandon() {
+  abandon_at_ns_ = 0;
+  abandoned_ = true;
+  orphans_.clear();
 }
 
 // Acts on a deadline that has passed: sends SIGKILL after the grace period, or begins to end the job at the
@@ -210,8 +226,10 @@ int64_t Job::NextDeadline() const {
 void Job::CheckDeadlines(int64_t now) {
   const int64_t deadline = NextDeadline();
   if (deadline == 0 || now < deadline || !AnyRunning()) return;
+  if (ending_ && kill_at_ns_ == 0) return Abandon();
   if (ending_) {
     kill_at_ns_ = 0;
+    abandon_at_ns_ = now + kNanosecondsToDie;
     SendToRunning({.number = SIGKILL});
     return EndOrphans();
   }

@@ -14,7 +14,8 @@ std::string WhyBoundsStay(std::string_view output) {
   if (output.find(kBounded) != std::string_view::npos) return "";
   const size_t unbounded = output.find(kUnbounded);
   if (unbounded == std::string_view::npos)
-    return "no communicator was initialised with it; NCCL_MIN_CTAS or the like, or the program, sets its own";
+    return "no line of the job's output says so; NCCL_MIN_CTAS or the like, or the program, sets its own, or "
+           "the job writes its log elsewhere";
   const std::string_view why = output.substr(unbounded + kUnbounded.size());
   return std::string(why.substr(0, why.find('\n')));
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "src/base/counted.h"
 #include "tools/tune/setting_receipt.h"
 
 namespace dynamiccl {
@@ -24,7 +25,5 @@ inline Judgement NotInEffect(std::string how) {
 inline Judgement NotProvable(std::string how) {
   return {SettingStanding::kNotProvable, std::move(how)};
 }
-// "1 bucket", "3 buckets".
-std::string Counted(size_t count, const char* noun);
 
 }  // namespace dynamiccl

@@ -135,10 +135,12 @@ Judgement JudgeForwardPrefetch(int depth, const HookReport& report, const Record
   const size_t modules = report.fsdp2 ? GatheringModules(*report.fsdp2, step) : 0;
   if (ahead == 0 || modules == 0) return NotProvable("the framework has it; its modules do not gather alike");
   const size_t own = modules == static_cast<size_t>(report.fsdp2->wrapped) ? 2 : 1;
-  const size_t expected =
-      static_cast<size_t>(report.fsdp2->passes) * std::min(modules, own + static_cast<size_t>(depth));
+  const size_t of_pass = std::min(modules, own + static_cast<size_t>(depth));
+  const size_t expected = static_cast<size_t>(report.fsdp2->passes) * of_pass;
   const std::string seen = fmt::format("{} before the second module computes", Each("AllGather", ahead));
-  return ahead == expected ? InEffect(seen) : NotInEffect(fmt::format("{}, not {}", seen, expected));
+  // A script may keep the parameters gathered between passes; then the first pass alone gathers ahead.
+  return ahead == expected || ahead == of_pass ? InEffect(seen)
+                                               : NotInEffect(fmt::format("{}, not {}", seen, expected));
 }
 
 // True if the outermost module gathers its parameters again in the backward pass, which then begins with this
@@ -268,10 +270,6 @@ const char* Name(SettingStanding standing) {
   return "";
 }
 
-std::string Counted(size_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 size_t CountOf(const RecordedStep& step, Collective collective) {
   return static_cast<size_t>(std::ranges::count(step.operations, collective,
                                                 [](const WireOperation& one) { return one.collective; }));
@@ -284,7 +282,13 @@ std::optional<bool> GathersAgain(const Fsdp2Report& report, const RecordedStep& 
   if (report.passes == 1) return gathers > scatters;
   const size_t modules = GatheringModules(report, step);
   if (modules == 0) return std::nullopt;
-  return gathers > static_cast<size_t>(report.passes) * modules;
+  const auto passes = static_cast<size_t>(report.passes);
+  if (gathers > passes * modules) return true;
+  // With parameters kept between passes, a job that gathers again has M gathers in the first forward pass and
+  // M - 1 in each backward pass. With M passes these are as many as of a job that gathers in each forward
+  // pass.
+  if (gathers != modules + passes * (modules - 1)) return false;
+  return passes == modules ? std::nullopt : std::optional(true);
 }
 
 std::vector<SettingReceipt> ReceiptsOf(const FrameworkValues& asked, const std::vector<HookReport>& reports,

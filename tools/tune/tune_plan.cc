@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kDigits = 16;
 // Ends of the names of scripts and configurations.
-constexpr std::array kEnds = {".py", ".sh", ".bash", ".toml", ".yaml", ".yml", ".cfg", ".ini"};
+constexpr std::array kEnds = {".py", ".sh", ".bash", ".toml", ".yaml", ".yml", ".json", ".cfg", ".ini"};
 constexpr std::array kPrefixes = {"NCCL_",    "HOSTCCL_", "DYNAMICCL_", "TORCH_",
                                   "PYTORCH_", "CUDA_",    "OMP_",       "MKL_"};
 constexpr std::array kNames = {"LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "WORLD_SIZE"};
@@ -42,7 +42,7 @@ std::string FilesOf(const std::vector<std::string>& command, const RuntimeOption
   std::string marks;
   for (const std::string& word : command)
     if (std::ranges::any_of(kEnds, [&](const char* end) { return word.ends_with(end); }))
-      marks += MarkOf(word);
+      marks += MarkOf(word.substr(word.find('=') == std::string::npos ? 0 : word.find('=') + 1));
   return marks + MarkOf(runtime.topology) + MarkOf(runtime.policy);
 }
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/ab/rule_settings.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -135,7 +137,10 @@ void TuneSearch::CombineBest() {
   KeepFastest(std::max(kFinalists, In().size() / 2));
   for (const size_t setting : settings)
     for (const size_t config : configs) {
-      tried_.push_back({Combined(tried_[setting].candidate, tried_[config].candidate)});
+      Candidate both = Combined(tried_[setting].candidate, tried_[config].candidate);
+      // A user may name settings with configs of their own, and two configs for one call are no setting.
+      if (!RulesOfSetting(both.config)) continue;
+      tried_.push_back({std::move(both)});
       tried_.back().candidate.predicted = RatioOf(setting).ratio * RatioOf(config).ratio;
     }
 }

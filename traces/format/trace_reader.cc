@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "src/base/counted.h"
 #include "src/base/mapped_file.h"
 #include "traces/format/json_lines.h"
 #include "traces/format/record_views.h"
@@ -181,9 +182,9 @@ Result<Trace> ParseSections(std::span<const std::byte> bytes, const std::string&
       return cut ? WithHint(std::move(error), "`dynamiccl trace recover` takes what is whole") : error;
     }
     if (!parser.damage().empty())
-      trace.damage.push_back(fmt::format("{}: {}; {} records of rank {} are lost", PlaceOf(name, offset),
-                                         parser.damage(), parser.section().lost - parser.section().replaced,
-                                         parser.section().rank));
+      trace.damage.push_back(fmt::format(
+          "{}: {}; lost of rank {}: {}", PlaceOf(name, offset), parser.damage(), parser.section().rank,
+          Counted(parser.section().lost - parser.section().replaced, "record")));
     trace.sections.push_back(std::move(parser.section()));
     offset += parser.length();
   } while (offset < bytes.size());

@@ -329,7 +329,7 @@ class Conversion {
     for (const auto& [name, count] : skipped_)
       imported.notes.push_back(fmt::format("{} '{}' without data: left out", Counted(count, "event"), name));
     if (stray_kernels_ > 0)
-      imported.notes.push_back(fmt::format("{} of no call", Counted(stray_kernels_, "NCCL kernel")));
+      imported.notes.push_back(fmt::format("{} without a call", Counted(stray_kernels_, "NCCL kernel")));
     NoteOtherBackends(imported.notes);
     imported.notes.push_back("one rank only: replay issues its calls on every rank");
     imported.trace = TraceOfOne(Section());

@@ -417,7 +417,7 @@ class LogParser {
       imported.notes.push_back(fmt::format("{} in lines that are cut: left out", Counted(cut, "call")));
     if (strayed > 0)
       imported.notes.push_back(
-          fmt::format("{} (TUNING) without its call (COLL): left out", Counted(strayed, "choice")));
+          fmt::format("{} (TUNING) without a call (COLL): left out", Counted(strayed, "choice")));
     if (without_tuner_ > 0)
       imported.notes.push_back(
           fmt::format("{} by symmetric kernels or the copy engine, which have no algorithm or protocol",

@@ -386,7 +386,7 @@ class EventLines final : public ProfilerFile {
       else
         std::prev(after)->second->times.Add(channel.begin, channel.end, 0, 0);
     }
-    if (stray > 0) process_.notes.push_back(fmt::format("{} of no call", Counted(stray, "channel")));
+    if (stray > 0) process_.notes.push_back(fmt::format("{} without a call", Counted(stray, "channel")));
   }
 
   // Assigns each call to the last group at its parent's address that began before the call.

@@ -57,9 +57,9 @@ Status CheckStatedSize(const std::string& path, const TraceSection& section, int
   }
   if (highest < group_size) return {};
   return WithHint(MakeError(ErrorKind::kInvalidArgument,
-                            "{}: it names rank {} of a group, so no group size of {} is possible", path,
+                            "{}: the file names rank {} of a group, so a group size of {} is too small", path,
                             highest, group_size),
-                  fmt::format("--group-size is at least {}", highest + 1));
+                  fmt::format("give --group-size {} or more", highest + 1));
 }
 
 Result<Imported> ImportWith(const TraceImporter& importer, const std::string& path,

@@ -37,7 +37,7 @@ def apply(module, usable, report):
         if settings:
             changed = quietly("the change of DeepSpeed's configuration", _changed_arguments, signature, settings, report, args, kwargs)
             if changed is None:
-                _leave_all(settings, report, "this DeepSpeed has other insides")
+                _leave_all(settings, report, "this DeepSpeed is built otherwise than the hook expects")
             args, kwargs = changed or (args, kwargs)
         returned = original(*args, **kwargs)
         quietly("the report of DeepSpeed", _report_on, module, returned[0], settings, report)

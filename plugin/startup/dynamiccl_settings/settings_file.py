@@ -71,7 +71,7 @@ def parse(path, data):
         raise SettingsError(f"{path}: the checksum does not fit: the file is damaged or was edited")
     unknown = sorted(set(document) - _OTHERS - set(KNOWN))
     if unknown:
-        raise SettingsError(f"{path}: {unknown[0]} is not known")
+        raise SettingsError(f"{path}: the member {unknown[0]} is not known")
     return {name: _checked_group(path, name, document[name]) for name in KNOWN if name in document}
 
 

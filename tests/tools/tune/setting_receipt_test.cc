@@ -134,6 +134,20 @@ TEST(ShardReceipt, AccumulatedGradientsDoNotLookLikeResharding) {
   EXPECT_EQ(standing(false, both(5)), SettingStanding::kNotInEffect);
 }
 
+// Parameters stay gathered between the passes: M gathers in the first forward pass, M - 1 in each backward
+// one.
+TEST(ShardReceipt, ParametersKeptBetweenPassesDoNotLookLikeNoResharding) {
+  const auto gathers_again = [](int modules, int passes) {
+    std::vector<std::pair<Collective, int64_t>> calls(static_cast<size_t>(modules + passes * (modules - 1)),
+                                                      {kGather, 10});
+    calls.insert(calls.end(), static_cast<size_t>(modules), {kScatter, 10});
+    return GathersAgain({.wrapped = modules, .passes = passes}, StepOf(calls));
+  };
+  EXPECT_EQ(gathers_again(5, 8), true);
+  EXPECT_EQ(gathers_again(5, 3), true);
+  EXPECT_EQ(gathers_again(4, 4), std::nullopt);
+}
+
 // Three modules: three gathers forward, then those of the backward pass.
 TEST(ShardReceipt, BackwardPrefetchShowsInTheOrder) {
   const auto one = StepOf({{kGather, 1},

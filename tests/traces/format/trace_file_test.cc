@@ -157,7 +157,7 @@ TEST_F(RecordedFile, DamageOfACutFileLeavesOutReplacedRecords) {
   const uint64_t cut = 128 - section.records.size();
   EXPECT_GT(cut, 0u);
   ASSERT_EQ(salvaged->damage.size(), 1u);
-  EXPECT_THAT(salvaged->damage[0], HasSubstr(fmt::format("; {} records of rank 1 are lost", cut)));
+  EXPECT_THAT(salvaged->damage[0], HasSubstr(fmt::format("; lost of rank 1: {} record", cut)));
 }
 
 TEST_F(RecordedFile, CompactedKeepsEverything) {

@@ -27,6 +27,10 @@ constexpr size_t kMaxPayload = 8u << 20;
 // bytes.
 constexpr size_t kDescribedDamages = 20;
 
+// Bytes of a section's description that has no replaced records. Archives from before that field have these
+// alone, so builds from before it read all archives but those with replaced records.
+constexpr size_t kShortDescription = offsetof(TraceHeader, replaced);
+
 // The checksum of a header covers all bytes before the checksum.
 template <typename Header>
 void SetChecksum(Header& header) {
@@ -77,8 +81,9 @@ class BlockWriter {
 
   void BeginSection(const TraceSection& section, uint64_t records) {
     const TraceHeader description = HeaderOf(section, records);
+    const auto bytes = std::as_bytes(std::span(&description, 1));
     PutBlock(stream_, BlockOf(ArchiveBlockKind::kSection, sections_++, 0, 0),
-             Compress(std::as_bytes(std::span(&description, 1))));
+             Compress(description.replaced == 0 ? bytes.first(kShortDescription) : bytes));
     first_ = 0;
   }
   // Collects records, and writes a block whenever one is full.
@@ -258,10 +263,11 @@ class ArchiveParser {
   // Begins a section with its description.
   Status TakeSection(const ArchiveBlockHeader& header, std::span<const std::byte> payload) {
     if (strict_ && header.section != next_section_) return Fail("a section is missing before this block");
-    auto unpacked = Decompress(payload, sizeof(TraceHeader));
+    auto unpacked = Decompress(payload, kShortDescription);
+    if (!unpacked) unpacked = Decompress(payload, sizeof(TraceHeader));
     if (!unpacked) return Fail(unpacked.error().message);
-    TraceHeader description;
-    std::memcpy(&description, unpacked->data(), sizeof(description));
+    TraceHeader description{};
+    std::memcpy(&description, unpacked->data(), unpacked->size());
     if (strict_ && !Complete()) return Fail("records of the section before are missing");
     return BeginSection(header.section, SectionOf(description), description.records_per_segment);
   }

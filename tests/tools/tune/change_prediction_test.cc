@@ -142,7 +142,9 @@ std::vector<std::string> Names(const std::vector<Candidate>& candidates) {
 }
 
 TEST(Forecasts, PutThePromisingFirstAndSpareWhatLosesOrIsTheSame) {
-  CandidateList list = CandidatesFor(DdpRun());
+  WatchedRun run = DdpRun();
+  run.on_host = true;
+  CandidateList list = CandidatesFor(run);
   list.framework.push_back({.values = {{"ddp.static_graph", true}}});
   Apply(ForecastsOf(*ChangePrediction::From(DdpRun()), list.framework), list);
   EXPECT_THAT(Names(list.framework), ElementsAre("bucket_cap_mb=1", "static_graph=true"));
@@ -163,7 +165,9 @@ TEST(Forecasts, PrefetchingIsTriedAlthoughNothingIsPredictedOfIt) {
 }
 
 TEST(Forecasts, ThatAnEarlierTuneMadeKeepTheirOrder) {
-  CandidateList list = CandidatesFor(DdpRun());
+  WatchedRun run = DdpRun();
+  run.on_host = true;
+  CandidateList list = CandidatesFor(run);
   Apply({{.setting = "bucket_cap_mb=100", .ratio = 0.9, .not_tried = ""},
          {.setting = "bucket_cap_mb=7", .ratio = 0.8, .not_tried = ""},
          {.setting = "bucket_cap_mb=1", .ratio = 1.3, .not_tried = "it loses"}},

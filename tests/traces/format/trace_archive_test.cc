@@ -81,6 +81,24 @@ TEST(TraceArchive, EveryBitComesBack) {
   EXPECT_EQ(*Parse(Archive({})), Trace());
 }
 
+// Archives from before the field `replaced` have the shorter description.
+TEST(TraceArchive, DescriptionsAreLongerOnlyWithReplacedRecords) {
+  Trace trace = ManyRecords(100);
+  const auto description_bytes = [&] {
+    const Bytes bytes = Archive(trace);
+    const Block block = BlocksOf(bytes).front();
+    const auto* payload = bytes.data() + block.offset + sizeof(block.header);
+    const std::span<const std::byte> frame(payload, block.header.payload_bytes);
+    return Decompress(frame, 528) ? 528 : Decompress(frame, sizeof(TraceHeader)) ? 536 : 0;
+  };
+  EXPECT_EQ(description_bytes(), 528);
+  EXPECT_EQ(*Parse(Archive(trace)), trace);
+  trace.sections[0].lost = 7;
+  trace.sections[0].replaced = 5;
+  EXPECT_EQ(description_bytes(), 536);
+  EXPECT_EQ(*Parse(Archive(trace)), trace);
+}
+
 TEST(TraceArchive, SeveralBlocksComeBackAndAreSmall) {
   const Trace trace = ManyRecords(3 * kArchiveBlockRecords / 2);
   const Bytes bytes = Archive(trace);

@@ -127,7 +127,8 @@ class OddJobs(unittest.TestCase):
         self.assert_in_effect(seen, "shard_ranks", "modules_per_unit")
 
     def test_the_hook_is_not_compiled(self):
-        count = "\nimport torch._dynamo.utils as dynamo\nprint('frames', dynamo.counters['frames']['total'])\n"
+        # One write a rank, so that two ranks do not mix their words.
+        count = "\nimport torch._dynamo.utils as dynamo\nsys.stdout.write(f\"frames {dynamo.counters['frames']['total']}\\n\")\n"
         plain = subprocess.run([DYNAMICCL, "run", "-q", "-n", "2", "--", sys.executable, "-W", "ignore", "-c",
                                 BEGIN + sharded(compile='block.compile(backend="eager")') + count],
                                capture_output=True, text=True, timeout=300)

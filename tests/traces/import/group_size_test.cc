@@ -129,8 +129,8 @@ TEST(GroupSize, OfAProfileCannotBeLessThanItsRankNeeds) {
   text.insert(1, R"("distributedInfo":{"backend":"nccl","rank":5,"world_size":16},)");
   const auto small = ImportText(text, "kineto", "k.json", {.group_size = 4});
   ASSERT_FALSE(small);
-  EXPECT_THAT(small.error().message, HasSubstr("it names rank 5 of a group"));
-  EXPECT_THAT(small.error().hint, HasSubstr("at least 6"));
+  EXPECT_THAT(small.error().message, HasSubstr("the file names rank 5 of a group"));
+  EXPECT_THAT(small.error().hint, HasSubstr("--group-size 6 or more"));
   EXPECT_EQ(RanksIn(*ImportText(text, "kineto", "k.json", {.group_size = 6})), 6);
 }
 

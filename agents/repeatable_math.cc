@@ -84,6 +84,8 @@ struct Linear : torch::autograd::Function<Linear> {
   }
 };
 
+}  // namespace
+
 bool HasAvx2() {
 #ifdef __x86_64__
   return __builtin_cpu_supports("avx2") != 0;
@@ -91,8 +93,6 @@ bool HasAvx2() {
   return false;
 #endif
 }
-
-}  // namespace
 
 void UseRepeatableKernels() {
   setenv("ATEN_CPU_CAPABILITY", HasAvx2() ? "avx2" : "default", 1);

@@ -97,7 +97,7 @@ SCRIPT
   command=("$DYNAMICCL_BIN" tune -n 2 --budget 60s --try ring/simple/1 -- "${job[@]}")
   "${command[@]}" > out 2> err &
   tune=$!
-  until [ -e tune/tune.journal ]; do sleep 0.1; done
+  until [ -e tune/tune.journal ]; do kill -0 $tune; sleep 0.1; done
   kill -INT $tune
   code=0
   wait $tune || code=$?
@@ -114,7 +114,7 @@ SCRIPT
   command=("$DYNAMICCL_BIN" tune -n 2 --budget 60s --try ring/simple/1 -- sh job.sh)
   "${command[@]}" > out 2> err &
   tune=$!
-  until [ -e tune/tune.journal ]; do sleep 0.1; done
+  until [ -e tune/tune.journal ]; do kill -0 $tune; sleep 0.1; done
   kill -INT $tune
   wait $tune || true
   cp tune/tune.journal before

@@ -28,9 +28,9 @@ Result<std::string> FileOf(const std::string& setting, size_t number, const std:
     return MakeError(ErrorKind::kInvalidArgument, "{}: a path with a colon cannot be used here", path);
   DYNAMICCL_TRY(const OverrideRules rules, OverrideRules::ReadFile(path));
   if (rules.any_about_communicators())
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} has rules for communicators", path),
-                    "they hold from a communicator's init, so they cannot take turns: use `dynamiccl tune "
-                    "--try`, which compares runs");
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} has rules for communicators", setting),
+                    "they hold from a communicator's init and cannot take turns; `dynamiccl tune --try "
+                    "min_ctas=16` compares runs");
   return path;
 }
 

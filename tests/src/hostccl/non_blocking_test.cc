@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/support/spawn_ranks.h"
+#include "tests/support/told_event.h"
 
 namespace dynamiccl {
 namespace {
@@ -36,18 +37,6 @@ ncclResult_t WaitWhileInProgress(ncclComm_t comm) {
   return StateOf(comm);
 }
 
-class Gate {
- public:
-  void Open() {
-    open_ = true;
-    open_.notify_all();
-  }
-  void Pass() const { open_.wait(false); }
-
- private:
-  std::atomic<bool> open_{false};
-};
-
 // Each of n threads with a non-blocking communicator of its own over all of them, and a stream.
 template <typename Body>
 void WithRanks(int n, const Body& body) {
@@ -71,9 +60,9 @@ void WithRanks(int n, const Body& body) {
 TEST(NonBlocking, InitIsInProgressUntilAllRanksHaveCome) {
   ncclUniqueId id{};
   ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
-  Gate first_has_begun;
+  test::ToldEvent first_has_begun;
   SpawnThreads(2, [&](int rank) {
-    if (rank == 1) first_has_begun.Pass();
+    if (rank == 1) first_has_begun.Await();
     ncclConfig_t config = NonBlocking();
     ncclComm_t comm = nullptr;
     const ncclResult_t begun = ncclCommInitRankConfig(&comm, 2, id, rank, &config);
@@ -84,7 +73,7 @@ TEST(NonBlocking, InitIsInProgressUntilAllRanksHaveCome) {
       int count = 0;
       EXPECT_EQ(ncclCommCount(comm, &count), ncclInvalidArgument) << "it cannot be used yet";
       EXPECT_EQ(ncclCommDestroy(comm), ncclInvalidArgument);
-      first_has_begun.Open();
+      first_has_begun.Tell();
     }
     EXPECT_EQ(WaitWhileInProgress(comm), ncclSuccess);
     int count = 0;
@@ -144,16 +133,16 @@ TEST(NonBlocking, CollectivesSplitAndFinalizeGoThroughTheState) {
 
 TEST(NonBlocking, FinalizeIsInProgressWhileTheStreamStillRuns) {
   WithRanks(1, [](testing::RankContext& rank) {
-    Gate gate;
+    test::ToldEvent gate;
     ASSERT_EQ(hostcclLaunchHostFunc(
-                  rank.stream, [](void* data) { static_cast<Gate*>(data)->Pass(); }, &gate),
+                  rank.stream, [](void* data) { static_cast<test::ToldEvent*>(data)->Await(); }, &gate),
               ncclSuccess);
     float value = 1;
     ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, rank.comm, rank.stream);
     EXPECT_EQ(WaitWhileInProgress(rank.comm), ncclSuccess) << "enqueued, though the stream is held up";
     EXPECT_EQ(ncclCommFinalize(rank.comm), ncclInProgress);
     EXPECT_EQ(StateOf(rank.comm), ncclInProgress);
-    gate.Open();
+    gate.Tell();
     EXPECT_EQ(WaitWhileInProgress(rank.comm), ncclSuccess);
   });
 }
@@ -226,10 +215,10 @@ float SumOfOnes(ncclComm_t comm, cudaStream_t stream) {
 }
 
 TEST(NonBlocking, ShrinkIsInProgressOnTheParentUntilTheOthersCome) {
-  Gate first_has_begun;
+  test::ToldEvent first_has_begun;
   WithRanks(4, [&](testing::RankContext& rank) {
     if (rank.rank == 1) return;  // excluded
-    if (rank.rank != 0) first_has_begun.Pass();
+    if (rank.rank != 0) first_has_begun.Await();
     int excluded = 1;
     ncclComm_t rest = nullptr;
     EXPECT_EQ(ncclCommShrink(rank.comm, &excluded, 1, &rest, nullptr, NCCL_SHRINK_DEFAULT), ncclSuccess);
@@ -239,7 +228,7 @@ TEST(NonBlocking, ShrinkIsInProgressOnTheParentUntilTheOthersCome) {
       EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, rank.comm, rank.stream),
                 ncclInvalidArgument)
           << "it cannot be used meanwhile";
-      first_has_begun.Open();
+      first_has_begun.Tell();
     }
     ASSERT_EQ(WaitWhileInProgress(rank.comm), ncclSuccess) << ncclGetLastError(rank.comm);
     ASSERT_NE(rest, nullptr);
@@ -278,9 +267,9 @@ TEST(NonBlocking, ShrinkWithAbortEndsWhatHangsOnTheParent) {
 
 // Rank 1 stays but never shrinks.
 TEST(NonBlocking, AbortEndsAShrinkThatWaitsForOthers) {
-  Gate aborted;
+  test::ToldEvent aborted;
   WithRanks(3, [&](testing::RankContext& rank) {
-    if (rank.rank != 0) return aborted.Pass();
+    if (rank.rank != 0) return aborted.Await();
     int excluded = 2;
     ncclComm_t rest = nullptr;
     EXPECT_EQ(ncclCommShrink(rank.comm, &excluded, 1, &rest, nullptr, NCCL_SHRINK_DEFAULT), ncclSuccess);
@@ -288,15 +277,15 @@ TEST(NonBlocking, AbortEndsAShrinkThatWaitsForOthers) {
     EXPECT_EQ(ncclCommAbort(rank.comm), ncclSuccess);
     EXPECT_EQ(rest, nullptr);
     rank.comm = nullptr;
-    aborted.Open();
+    aborted.Tell();
   });
 }
 
 // Ranks 0 and 1 exist, rank 2 is new and comes when rank 0 certainly waits for it.
 TEST(NonBlocking, GrowIsInProgressOnTheNewHandle) {
   ncclUniqueId grow_id{};
-  Gate has_id;
-  Gate first_has_begun;
+  test::ToldEvent has_id;
+  test::ToldEvent first_has_begun;
   const auto use = [](ncclComm_t grown, ncclResult_t begun) {
     EXPECT_TRUE(begun == ncclInProgress || begun == ncclSuccess) << begun;
     ASSERT_NE(grown, nullptr) << "the handle exists at once";
@@ -308,8 +297,8 @@ TEST(NonBlocking, GrowIsInProgressOnTheNewHandle) {
     EXPECT_EQ(ncclCommDestroy(grown), ncclSuccess);
   };
   std::thread newcomer([&] {
-    has_id.Pass();
-    first_has_begun.Pass();
+    has_id.Await();
+    first_has_begun.Await();
     ncclConfig_t config = NonBlocking();
     ncclComm_t grown = nullptr;
     const ncclResult_t begun = ncclCommGrow(nullptr, 3, &grow_id, 2, &grown, &config);
@@ -318,15 +307,15 @@ TEST(NonBlocking, GrowIsInProgressOnTheNewHandle) {
   WithRanks(2, [&](testing::RankContext& rank) {
     if (rank.rank == 1) {
       EXPECT_EQ(ncclCommGetUniqueId(rank.comm, &grow_id), ncclSuccess);
-      has_id.Open();
+      has_id.Tell();
     }
-    has_id.Pass();
+    has_id.Await();
     ncclComm_t grown = nullptr;
     const ncclResult_t begun =
         ncclCommGrow(rank.comm, 3, rank.rank == 1 ? &grow_id : nullptr, -1, &grown, nullptr);
     if (rank.rank == 0) {
       EXPECT_EQ(StateOf(grown), ncclInProgress);
-      first_has_begun.Open();
+      first_has_begun.Tell();
     }
     use(grown, begun);
     EXPECT_EQ(SumOfOnes(rank.comm, rank.stream), 2) << "the parent lives on";
@@ -337,13 +326,13 @@ TEST(NonBlocking, GrowIsInProgressOnTheNewHandle) {
 // Nobody ever comes as rank 2.
 TEST(NonBlocking, AbortEndsAGrowThatWaitsForOthers) {
   ncclUniqueId grow_id{};
-  Gate has_id;
+  test::ToldEvent has_id;
   WithRanks(2, [&](testing::RankContext& rank) {
     if (rank.rank == 0) {
       EXPECT_EQ(ncclCommGetUniqueId(rank.comm, &grow_id), ncclSuccess);
-      has_id.Open();
+      has_id.Tell();
     }
-    has_id.Pass();
+    has_id.Await();
     ncclComm_t grown = nullptr;
     ncclCommGrow(rank.comm, 3, rank.rank == 0 ? &grow_id : nullptr, -1, &grown, nullptr);
     ASSERT_NE(grown, nullptr);

@@ -7,7 +7,7 @@ store, with --again in mode adaptive with what that job left in the store, with 
 jobs in other topologies left, with --expecting in mode adaptive with another policy and an empty store, under each of
 --configs as an override rule for every call of at least 1 KiB, and as NCCL chooses once more. Stated are, over seeds, medians
 of ratios to the mean of the two default runs of the same seed: of the whole job but its first --skip steps, of its first 50
-steps, and of its last fifth; and how far the two defaults lie apart.
+steps, of its last fifth, and of the steps of each of --windows; and how far the two defaults lie apart.
 
     benchmarks/adaptive_steps.py --build build/release --policy policies/starter.dcpolicy --data shakespeare/ \\
         --cells two-nodes-slow-rail/3 two-nodes-nvlink/0 --json steps.json
@@ -41,15 +41,25 @@ def arguments():
                         help="jobs of 200 steps in stages 3 and 0 in each of these write a store, which a job of each turn begins with")
     parser.add_argument("--expecting", type=pathlib.Path, metavar="POLICY",
                         help="a policy that learnt from effects on steps; a job of each turn begins with it and an empty site store")
+    parser.add_argument("--windows", nargs="+", default=[], metavar="FROM-TO", help="more parts of the job to state, as steps: 280-330")
     parser.add_argument("--trainer-options", default="--batch 2 --sequence 32", help="more options of dynamiccl-zero train")
     given = parser.parse_args()
     trained_steps.check(parser, given)
     for cell in given.cells:
         if "/" not in cell:
             parser.error(f"{cell} is no PRESET/STAGE")
+    given.windows = [window_of(parser, given, text) for text in given.windows]
     if given.expecting and not given.expecting.exists():
         parser.error(f"--expecting {given.expecting} does not exist")
     return given
+
+
+def window_of(parser, given, text):
+    """The first step of a window and the one after its last."""
+    begin, _, end = text.partition("-")
+    if not (begin.isdigit() and end.isdigit() and given.skip <= int(begin) < int(end) <= given.steps):
+        parser.error(f"--windows {text}: two steps between {given.skip} and {given.steps} like 280-330")
+    return int(begin), int(end)
 
 
 def rules(folder, config):
@@ -74,8 +84,8 @@ def find_elsewhere(given, store):
 
 
 def run(given, cell, arm, seed, store):
-    """Means of the whole job's steps and of the first ones, and median of the last fifth, in ms. `store`: path of this turn's
-    site store."""
+    """Means of the whole job's steps and of the first ones, median of the last fifth, and means of --windows, in ms. `store`:
+    path of this turn's site store."""
     preset, stage = cell.rsplit("/", 1)
     with tempfile.TemporaryDirectory() as folder:
         options, environment = [], []
@@ -89,11 +99,12 @@ def run(given, cell, arm, seed, store):
             times = trained_steps.step_times(given, preset, options, ["--stage", stage, "--seed", seed, *given.trainer_options.split()],
                                              environment=environment)
     first = times[:max(1, FIRST_STEPS - given.skip)]
-    return statistics.fmean(times), statistics.fmean(first), statistics.median(times[-len(times) // 5:])
+    windows = [statistics.fmean(times[begin - given.skip:end - given.skip]) for begin, end in given.windows]
+    return statistics.fmean(times), statistics.fmean(first), statistics.median(times[-len(times) // 5:]), *windows
 
 
 def turn_of(given, cell, arms, seed, found):
-    """(whole, first, end) by arm, one job after the other. `found`: the store that jobs elsewhere left."""
+    """(whole, first, end, windows) by arm, one job after the other. `found`: the store that jobs elsewhere left."""
     with tempfile.TemporaryDirectory() as folder:
         stores = {arm: f"{folder}/site.dcsite" for arm in arms}
         if given.elsewhere:
@@ -105,15 +116,17 @@ def measure(given, found):
     arms = ["default", "adaptive", *(["adaptive again"] if given.again else []), *([TOLD] if given.elsewhere else []),
             *([EXPECTING] if given.expecting else []), *given.configs, "default again"]
     rows = []
-    print(f"{'cell':24} default ms  apart  " + "".join(f"{arm + ', whole, first, end':40}" for arm in arms[1:-1]), flush=True)
+    parts = ", ".join(["whole", "first", "end", *(f"{begin}-{end}" for begin, end in given.windows)])
+    width = 40 + 9 * len(given.windows)
+    print(f"{'cell':24} default ms  apart  " + "".join(f"{arm + ', ' + parts:{width}}" for arm in arms[1:-1]), flush=True)
     for cell in given.cells:
         turns = [turn_of(given, cell, arms, seed, found) for seed in range(1, given.seeds + 1)]
-        bases = [[(turn["default"][i] + turn["default again"][i]) / 2 for i in range(3)] for turn in turns]
+        bases = [[(turn["default"][i] + turn["default again"][i]) / 2 for i in range(3 + len(given.windows))] for turn in turns]
         apart = statistics.median(abs(turn["default again"][2] / turn["default"][2] - 1) for turn in turns)
-        ratios = {arm: [[turn[arm][i] / base[i] for turn, base in zip(turns, bases)] for i in range(3)] for arm in arms[1:-1]}
+        ratios = {arm: [[turn[arm][i] / base[i] for turn, base in zip(turns, bases)] for i in range(len(bases[0]))] for arm in arms[1:-1]}
         rows.append({"cell": cell, "turns": turns, "apart": apart})
         text = "".join((", ".join(f"{statistics.median(one):.3f}" for one in of_arm) +
-                        f" ({min(of_arm[2]):.2f} to {max(of_arm[2]):.2f})").ljust(40) for of_arm in ratios.values())
+                        f" ({min(of_arm[2]):.2f} to {max(of_arm[2]):.2f})").ljust(width) for of_arm in ratios.values())
         print(f"{cell:24} {statistics.median(base[2] for base in bases):10.2f} {100 * apart:5.1f} %  {text}", flush=True)
         trained_steps.write_result(given, {"cells": rows})
 

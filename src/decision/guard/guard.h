@@ -323,6 +323,9 @@ class Guard {
   std::vector<SettledKey> SettledNow() const;
   // Keeps the settled choices apart and forgets times and effects, because the fabric changed.
   void Relearn();
+  // True if a search should wait for times of calls since the change, because they say which config to begin
+  // with.
+  bool AwaitsCircumstances() const;
   // These return the key's choice, its search and its entry in the next version. `adopt`: the version may
   // also adopt winners and try other configs.
   CollectiveConfig ChoiceNext(const GuardedKey& key, bool adopt) const;
@@ -392,6 +395,7 @@ class Guard {
   std::optional<CollectiveConfig> proposed_winner_;
   // Circumstances in which the common search began.
   std::optional<Circumstances> circumstances_;
+  bool changed_circumstances_ = false;  // the fabric changed since circumstances were known
   // Findings of the common search that ended last.
   std::vector<std::pair<FindingKey, StepFinding>> kept_findings_;
   // True after a change of the fabric while the experiment proves choices again that steps had found before.

@@ -170,6 +170,7 @@ void Guard::Relearn() {
   for (const SettledKey& settled : SettledNow())
     settled_before_.insert_or_assign(std::pair(KeyCode(settled.key), settled.fabric), settled);
   fabric_of_keys_ = fabric();
+  changed_circumstances_ |= circumstances_.has_value();
   // The experiment proves again the choices that steps had found, each beside NCCL's own.
   common_.Restart();
   const auto is_proved_again = [this](const auto& each) {

@@ -151,7 +151,8 @@ void Guard::EndCommon(const std::optional<CollectiveConfig>& winner) {
 std::optional<GuardReason> Guard::WhyAdoptCommon() const {
   if (common_.Winner(experiment_)) return GuardReason::kAdopt;
   const auto can_search = [this](const auto& each) { return CanSearch(each.second); };
-  const bool may_begin = !common_.began() && std::any_of(keys_.begin(), keys_.end(), can_search);
+  const bool may_begin =
+      !common_.began() && !AwaitsCircumstances() && std::any_of(keys_.begin(), keys_.end(), can_search);
   if ((may_begin || resting_) && CreditNs() > StepNs()) return GuardReason::kSearch;
   if (resting_) return std::nullopt;
   const auto next = common_.Next(experiment_, true);

@@ -12,6 +12,9 @@ namespace {
 // bytes.
 constexpr double kLeastShareTimed = 0.5;
 constexpr uint32_t kLeastTimes = 2;
+// After a change of the fabric a search waits at most this many steps for times of calls. A rank sends its
+// times every quarter of a second or sooner.
+constexpr uint64_t kStepsAwaited = 24;
 // A config's effect is reported as a finding if at least this many steps used it and its standard error, in
 // logs, is at most kMaxErrorOfFinding. Two steps are enough because a config that is surely no gain is used
 // no more often.
@@ -54,6 +57,11 @@ std::optional<Circumstances> Guard::CircumstancesNow() const {
   return Circumstances{slowness / timed_bytes, of_step_ns / static_cast<double>(steps_.step_ns())};
 }
 
+bool Guard::AwaitsCircumstances() const {
+  return options_.expected && changed_circumstances_ && experiment_.steps() < kStepsAwaited &&
+         !CircumstancesNow();
+}
+
 // Forgets only the results that nothing is better than NCCL's choice. Every other choice stays, because steps
 // compare it with NCCL's own all the time.
 void Guard::ForgetOtherCircumstances() {
@@ -82,6 +90,7 @@ EffectQuestion Guard::QuestionOf(const CollectiveConfig& config,
 
 void Guard::UseFindings() {
   circumstances_ = CircumstancesNow();
+  changed_circumstances_ &= !circumstances_;
   if (!options_.expected || !circumstances_) return;
   std::optional<Belief> best;
   const std::vector<ProbeCandidate> candidates = proposed_common_.candidates();

@@ -82,6 +82,29 @@ TEST(Guard, StepsShowAChangeWhereNoCallIsTimed) {
       << "an adoption is no change of the fabric";
 }
 
+// Calls that take four times as long as NCCL's cost model says are expected to gain from kGood. The version
+// that answers the change has forgotten all times, so the search waits for new ones.
+TEST(Guard, AfterAChangeASearchBeginsWithWhatItsNewTimesMakeItExpect) {
+  GuardOptions options;
+  options.expected = [](const EffectQuestion& question) {
+    const bool is_good = question.subject.protocol == kGood.protocol && question.circumstances.slowness > 1;
+    return is_good ? std::optional(Expectation{{-0.3, 0.1}, ExpectedFrom::kPolicy}) : std::nullopt;
+  };
+  OneKey job({kLeaveNcclAlone, {{kBad, 0.8}, {kGood, 0.9}}, {}, kNccl}, options);
+  const auto alike = [](const CollectiveConfig&) { return kNccl; };
+  job.Calls(400, alike);
+  ASSERT_EQ(job.choice(), kLeaveNcclAlone) << "nothing can be won";
+  job.slower = 4;
+  const auto good_is_faster = [](const CollectiveConfig& config) {
+    return config == kGood ? kNccl / 3 : kNccl;
+  };
+  ASSERT_TRUE(job.CallsUntil(GuardReason::kPaceChanged, 60, good_is_faster) ||
+              job.CallsUntil(GuardReason::kRegimeChanged, 1, good_is_faster));
+  ASSERT_TRUE(job.CallsUntil(GuardReason::kSearch, 60, good_is_faster));
+  EXPECT_EQ(job.guard().plan().common, std::vector{kGood}) << "it is the only arm";
+  EXPECT_GT(job.guard().plan().common_pause, 0) << "most steps use it";
+}
+
 // What steps showed, times of calls name: the search goes on, and belongs to the state that they name.
 TEST(Guard, TimesThatConfirmWhatStepsShowedBeginNoOtherSearch) {
   OneKey job({kLeaveNcclAlone, {{kGood, 0.9}}, {}});

@@ -481,6 +481,9 @@ Result<std::vector<MeasurementFile>> ReadMeasurements(const std::vector<std::str
 }
 
 Status Train(TrainSettings settings) {
+  if (settings.output.empty() && !settings.inputs_only)
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "nothing says where to write the policy"),
+                    "name the file: -o run.dcpolicy");
   SortByName(settings.traces);
   SortByName(settings.measurements);
   TrainingAccount account(settings);

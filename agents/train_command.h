@@ -16,7 +16,7 @@ struct TrainSettings {
   std::vector<std::string> traces;
   // Measurements for the config agent: sweeps, and effects on steps. There must be at least one file.
   std::vector<std::string> measurements;
-  // Path of the policy file to write.
+  // Path of the policy file to write. Only `inputs_only` needs none.
   std::string output;
   // A policy that is trained further: its config agent on sweeps, and its structure agent if there are
   // traces. If only effects on steps are given, its predictions of times stay. Empty means training from

@@ -87,6 +87,9 @@ constexpr Key kKeys[] = {
     {"wall_clock_breakdown", Meaning::kNoMatter},
 };
 
+// Why keys of fp16 have no effect.
+constexpr const char* kNoFp16 = "fp16 is not enabled";
+
 // Translates one document. JSON values of an unexpected type throw Json::exception, which
 // ReadDeepSpeedSettings turns into an error.
 class DeepSpeedReader {
@@ -176,9 +179,7 @@ class DeepSpeedReader {
     if (fp16 && bf16) return Complain("fp16 and bf16 are both enabled");
     const std::string type = fp16 ? "fp16" : bf16 ? "bf16" : "fp32";
     Add("fp16, bf16", "--dtype", {type});
-    const double scale = fp16 ? Get("fp16.loss_scale", 0.0) : 1.0;
-    if (fp16) Add("fp16.loss_scale", "--loss-scale", {scale == 0.0 ? "dynamic" : fmt::format("{}", scale)});
-    ReadDynamicScale(scale == 0.0);
+    ReadLossScale(fp16);
     DYNAMICCL_CHECK_OK(ReadType("communication_data_type", "--reduce-type", type));
     DYNAMICCL_CHECK_OK(ReadType("data_types.grad_accum_dtype", "--accumulation-type", type));
     const std::vector<double> betas = Get("optimizer.params.betas", std::vector<double>{});
@@ -189,21 +190,29 @@ class DeepSpeedReader {
     return {};
   }
 
-  // Translates the keys of a dynamic loss scale. With a fixed scale they are noted.
-  void ReadDynamicScale(bool dynamic) {
+  // Adds a note for a key of the file that has no effect.
+  void NoteVoid(const char* key, const char* reason) {
+    if (Find(key) != nullptr)
+      file_.notes.push_back(fmt::format("{}: {}: makes no difference: {}", source_, key, reason));
+  }
+
+  // Translates the keys of the loss scale. Those of a dynamic scale are translated beside a fixed one too,
+  // because the command line may have another; void_options.h finds those that have no effect.
+  void ReadLossScale(bool fp16) {
     constexpr std::pair<const char*, const char*> kOptions[] = {
         {"fp16.loss_scale_window", "--loss-scale-growth"},
         {"fp16.hysteresis", "--loss-scale-hysteresis"},
         {"fp16.min_loss_scale", "--least-loss-scale"}};
-    for (const auto& [key, option] : kOptions) {
-      if (Find(key) == nullptr) continue;
-      if (dynamic)
-        Add(key, option, {Find(key)->dump()});
-      else
-        file_.notes.push_back(
-            fmt::format("{}: {}: makes no difference, the loss scale is fixed", source_, key));
+    if (!fp16) {
+      for (const char* key : {"fp16.loss_scale", "fp16.initial_scale_power"}) NoteVoid(key, kNoFp16);
+      for (const auto& [key, option] : kOptions) NoteVoid(key, kNoFp16);
+      return;
     }
-    if (dynamic)
+    const double scale = Get("fp16.loss_scale", 0.0);
+    Add("fp16.loss_scale", "--loss-scale", {scale == 0.0 ? "dynamic" : fmt::format("{}", scale)});
+    for (const auto& [key, option] : kOptions)
+      if (Find(key) != nullptr) Add(key, option, {Find(key)->dump()});
+    if (Find("fp16.initial_scale_power") != nullptr)
       Add("fp16.initial_scale_power", "--first-loss-scale",
           {fmt::format("{}", std::exp2(Get("fp16.initial_scale_power", 16.0)))});
   }
@@ -247,6 +256,7 @@ class DeepSpeedReader {
   Status ReadOffload() {
     const std::string device = Get("zero_optimization.offload_optimizer.device", std::string("none"));
     const std::string path = Get("zero_optimization.offload_optimizer.nvme_path", std::string());
+    if (device != "nvme") NoteVoid("zero_optimization.offload_optimizer.nvme_path", "the device is not nvme");
     if (device == "none") return {};
     if (device == "nvme" && path.empty())
       return Complain("zero_optimization.offload_optimizer.nvme_path is missing");

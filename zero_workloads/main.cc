@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <set>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -300,7 +300,7 @@ int Fail(const dynamiccl::Error& error) {
 // Appends the options of settings files to the arguments, and prints the files' notes on rank 0. `translated`
 // gets the options that a file of another program stands for.
 dynamiccl::Status AddSettingsFiles(const CLI::App& train, std::vector<std::string>* arguments,
-                                   std::set<std::string>* translated) {
+                                   std::map<std::string, std::string>* translated) {
   DYNAMICCL_TRY(const dynamiccl::zero::RankEnvironment environment, dynamiccl::zero::ReadRankEnvironment());
   std::vector<std::string> own(arguments->begin() + 1, arguments->end());
   DYNAMICCL_TRY(const auto all, dynamiccl::zero::WithSettingsFiles(train, std::move(own), environment.world));
@@ -313,16 +313,17 @@ dynamiccl::Status AddSettingsFiles(const CLI::App& train, std::vector<std::strin
 }
 
 // Applies a model preset and one of the ZeRO paper's configurations to options that were not given. Refuses a
-// preset that does not fit into memory, and options that do nothing unless they are `translated` ones.
+// preset that does not fit into memory, and options that do nothing; `translated` ones are noted on rank 0.
 dynamiccl::Status Complete(const CLI::App& train, const std::string& preset,
-                           const std::set<std::string>& translated, TrainingSettings* settings) {
+                           const std::map<std::string, std::string>& translated, TrainingSettings* settings) {
   const auto given = [&train](const char* option) { return train.count(option) > 0; };
   DYNAMICCL_TRY(const auto environment, dynamiccl::zero::ReadRankEnvironment());
   DYNAMICCL_CHECK_OK(dynamiccl::zero::TakeModelPreset(preset, given, environment.world, settings));
   DYNAMICCL_CHECK_OK(
       dynamiccl::zero::TakePaperConfig(given, settings->bucket_bytes, &settings->stage, &settings->residual));
-  const auto own = [&](const char* option) { return given(option) && !translated.contains(option); };
-  DYNAMICCL_CHECK_OK(dynamiccl::zero::CheckNoOptionIsVoid(own, *settings));
+  DYNAMICCL_TRY(const auto notes, dynamiccl::zero::NotesOfVoidOptions(given, translated, *settings));
+  if (environment.rank <= 0)
+    for (const std::string& note : notes) std::fputs((note + "\n").c_str(), stderr);
   return dynamiccl::zero::CheckPresetFits(preset, *settings, environment.world,
                                           dynamiccl::zero::RanksOnThisMachine(environment.world),
                                           dynamiccl::zero::AvailableHostBytes());
@@ -341,7 +342,7 @@ int main(int argc, char** argv) {
       "Trains; one process a rank, with rank and meeting point from torchrun's, Slurm's or MPI's variables.");
   TrainingSettings settings;
   std::string preset;
-  std::set<std::string> translated;
+  std::map<std::string, std::string> translated;
   AddModelOptions(train, &settings, &preset);
   AddDataOptions(train, &settings);
   AddTrainingOptions(train, &settings);

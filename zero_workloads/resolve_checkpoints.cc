@@ -42,20 +42,12 @@ double BytesOfWork(const TrainingSettings& settings, int64_t rows, const at::Ten
          kInputsOfBackward * element * tokens * static_cast<double>(settings.model.hidden);
 }
 
-EstimateSettings EstimateSettingsOf(const TrainingSettings& settings, const MeasuredGroups& groups,
-                                    const at::TensorOptions& options) {
-  EstimateSettings run;
-  run.shape = TransformerShape{settings.model.layers, settings.model.hidden, settings.model.sequence,
-                               settings.model.vocabulary, /*tied_head=*/false};
-  run.dtype = settings.dtype;
+EstimateSettings EstimateOfGroups(const TrainingSettings& settings, const MeasuredGroups& groups,
+                                  const at::TensorOptions& options) {
+  EstimateSettings run = EstimateSettingsOf(settings);
   run.ranks = groups.shard->world();
   run.tensor_parallel = groups.tensor == nullptr ? 1 : groups.tensor->world();
   run.batch = settings.batch / groups.data->world();
-  const bool one_bucket = settings.bucket_bytes == kOneBucketForAll;
-  run.bucket_bytes = one_bucket ? 0 : static_cast<double>(settings.bucket_bytes);
-  run.units_ahead = settings.units_ahead();
-  run.blocks_in_unit = settings.blocks_in_unit();
-  TakeGradients(settings, &run);
   run.activations_of_block = ActivationsOfBlock(settings, options);
   return run;
 }
@@ -74,7 +66,7 @@ CheckpointChoice ResolveCheckpoints(const TrainingSettings& settings, const Meas
                                     const at::TensorOptions& options) {
   const int64_t rows = settings.batch / groups.data->world();
   if (const auto asked = settings.residual.checkpoints()) return {*asked, rows, true, {}};
-  CheckpointQuestion question{.run = EstimateSettingsOf(settings, groups, options), .stage = settings.stage};
+  CheckpointQuestion question{.run = EstimateOfGroups(settings, groups, options), .stage = settings.stage};
   const double memory =
       static_cast<double>(MemoryOfRank(settings.residual)) - BytesOfWork(settings, rows, options);
   question.hardware = MeasureHardware(groups, memory, options);

@@ -89,7 +89,7 @@ void AddSettingsFileOptions(CLI::App* command) {
 Result<SettingsArguments> WithSettingsFiles(const CLI::App& command, std::vector<std::string> arguments,
                                             int world) {
   DYNAMICCL_TRY(const FileOptions file, ReadFiles(command, arguments, world));
-  std::set<std::string> translated;
+  std::map<std::string, std::string> translated;
   std::set<const CLI::Option*> given;
   for (const std::string& argument : arguments) {
     if (argument.rfind("--", 0) == 0) given.insert(command.get_option_no_throw(NameOf(argument)));
@@ -100,7 +100,7 @@ Result<SettingsArguments> WithSettingsFiles(const CLI::App& command, std::vector
     if (given.count(command.get_option(option.option)) != 0) continue;
     arguments.push_back(option.option);
     arguments.insert(arguments.end(), option.values.begin(), option.values.end());
-    if (file.translated) translated.insert(option.option);
+    if (file.translated) translated.emplace(option.option, option.origin);
   }
   return SettingsArguments{std::move(arguments), file.notes, std::move(translated)};
 }

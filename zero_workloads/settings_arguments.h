@@ -2,7 +2,7 @@
 // Merges the options of settings files into a command line that names the files.
 #pragma once
 
-#include <set>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,8 +19,9 @@ struct SettingsArguments {
   std::vector<std::string> arguments;
   // Settings of the files that have no effect here, one sentence each.
   std::vector<std::string> notes;
-  // The appended options that a file of another program stands for, with their dashes.
-  std::set<std::string> translated;
+  // The appended options that a file of another program stands for, with their dashes, and the place of each
+  // in the file.
+  std::map<std::string, std::string> translated;
 };
 
 // Adds --config and --deepspeed-config to the command.

@@ -28,10 +28,7 @@ bool StatesAreElsewhere(const TrainingSettings& settings) {
 }
 
 EstimateSettings EstimateOfRun(const TrainingSettings& settings, int world) {
-  EstimateSettings run;
-  run.shape = TransformerShape{settings.model.layers, settings.model.hidden, settings.model.sequence,
-                               settings.model.vocabulary, /*tied_head=*/false};
-  run.dtype = settings.dtype;
+  EstimateSettings run = EstimateSettingsOf(settings);
   const int64_t data_ranks = std::max(1, world / settings.tensor_parallel);
   run.ranks = settings.shard_group > 0 ? settings.shard_group : data_ranks;
   run.tensor_parallel = settings.tensor_parallel;
@@ -39,11 +36,6 @@ EstimateSettings EstimateOfRun(const TrainingSettings& settings, int world) {
   // With `auto`, the estimate assumes this choice, because `auto` falls back to it and it takes the least
   // memory.
   run.checkpoints = settings.residual.checkpoints().value_or(Checkpoints::kPartitionedCpu);
-  if (settings.bucket_bytes != kOneBucketForAll)
-    run.bucket_bytes = static_cast<double>(settings.bucket_bytes);
-  run.units_ahead = settings.units_ahead();
-  run.blocks_in_unit = settings.blocks_in_unit();
-  TakeGradients(settings, &run);
   if (StatesAreElsewhere(settings)) run.optimizer_bytes = 0;
   return run;
 }
@@ -52,24 +44,34 @@ std::string EstimateCommandLine(const EstimateSettings& run) {
   return fmt::format(
       "dynamiccl zero estimate --layers {} --hidden {} --sequence {} --vocabulary {} --untied-head --dtype "
       "{} "
-      "--ranks {} --tensor-parallel {} --batch {} --checkpoints {} --prefetch-units {} --unit-blocks {} "
-      "--gradient-type {}{}{}",
+      "--ranks {} --tensor-parallel {} --batch {} --checkpoints {} --bucket-bytes {} --prefetch-units {} "
+      "--unit-blocks {} --gradient-type {}{}{}",
       run.shape->layers, run.shape->hidden, run.shape->sequence, run.shape->vocabulary, run.dtype, run.ranks,
-      run.tensor_parallel, run.batch, Name(run.checkpoints), run.units_ahead, run.blocks_in_unit,
-      run.gradient_type, run.local_sum_bytes + run.shard_sum_bytes == 0 ? "" : " --accumulation-type fp32",
+      run.tensor_parallel, run.batch, Name(run.checkpoints), static_cast<int64_t>(run.bucket_bytes),
+      run.units_ahead, run.blocks_in_unit, run.gradient_type,
+      run.accumulation_type == "none"
+          ? ""
+          : fmt::format(" --accumulation {} --accumulation-type {}", run.accumulation, run.accumulation_type),
       run.optimizer_bytes ? fmt::format(" --optimizer-bytes {}", *run.optimizer_bytes) : "");
 }
 
 }  // namespace
 
-void TakeGradients(const TrainingSettings& settings, EstimateSettings* run) {
-  const double model_bytes = settings.dtype == "fp32" ? 4 : 2;
-  run->gradient_type = settings.reduce_type;
-  if (settings.micro_steps == 1) return;
-  if (settings.accumulates_locally())
-    run->local_sum_bytes = settings.accumulation_type == "fp32" ? 4 : model_bytes;
-  else
-    run->shard_sum_bytes = 4;
+EstimateSettings EstimateSettingsOf(const TrainingSettings& settings) {
+  EstimateSettings run;
+  run.shape = TransformerShape{settings.model.layers, settings.model.hidden, settings.model.sequence,
+                               settings.model.vocabulary, /*tied_head=*/false};
+  run.dtype = settings.dtype;
+  const bool one_bucket = settings.bucket_bytes == kOneBucketForAll;
+  run.bucket_bytes = one_bucket ? 0 : static_cast<double>(settings.bucket_bytes);
+  run.units_ahead = settings.units_ahead();
+  run.blocks_in_unit = settings.blocks_in_unit();
+  run.gradient_type = settings.reduce_type;
+  if (settings.micro_steps == 1) return run;
+  // With the trainer's default, sums are local in stages 0 and 1, which is what "sharded" means there.
+  run.accumulation = settings.accumulation == "local" ? "local" : "sharded";
+  run.accumulation_type = settings.accumulation_type;
+  return run;
 }
 
 Status TakeModelPreset(const std::string& name, const std::function<bool(const char* option)>& given,

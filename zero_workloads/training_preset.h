@@ -12,8 +12,9 @@
 
 namespace dynamiccl::zero {
 
-// Sets in `run` the types of the gradients of a training run and of their sums over micro-steps.
-void TakeGradients(const TrainingSettings& settings, EstimateSettings* run);
+// Returns what the estimate of a training run depends on, but for the numbers of ranks, the batch of a rank
+// and the checkpoints: the model's shape, types, buckets, units, and sums over micro-steps.
+EstimateSettings EstimateSettingsOf(const TrainingSettings& settings);
 
 // Sets the preset's values for options that the user has not `given`: the model's shape, the tensor-parallel
 // degree, and a batch with the preset's number of sequences for each data rank. The vocabulary stays that of

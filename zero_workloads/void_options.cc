@@ -14,15 +14,16 @@ struct VoidOption {
   const char* hint;
 };
 
-Status Reject(const VoidOption& row) {
+tl::unexpected<Error> Rejected(const VoidOption& row) {
   return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} has no effect: {}", row.option, row.reason),
                   row.hint);
 }
 
 }  // namespace
 
-Status CheckNoOptionIsVoid(const std::function<bool(const char* option)>& given,
-                           const TrainingSettings& settings) {
+Result<std::vector<std::string>> NotesOfVoidOptions(const std::function<bool(const char* option)>& given,
+                                                    const std::map<std::string, std::string>& translated,
+                                                    const TrainingSettings& settings) {
   const bool fixed = !settings.scales_dynamically();
   const bool one_micro_step = settings.micro_steps == 1;
   const char* const scale = "the loss scale is fixed";
@@ -37,16 +38,22 @@ Status CheckNoOptionIsVoid(const std::function<bool(const char* option)>& given,
        "add --checkpoint-dir, or leave the option out"},
       {"--accumulation", one_micro_step, "one micro-step adds up no gradients", more},
       {"--accumulation-type", one_micro_step, "one micro-step adds up no gradients", more},
-      {"--accumulation-type", !settings.accumulates_locally(), "sums of shards are in fp32",
-       "add --accumulation local, or leave the option out"},
+      {"--accumulation-type",
+       !one_micro_step && !settings.accumulates_locally() && settings.accumulation_type != "fp32",
+       "sums of shards are in fp32", "add --accumulation local, or leave the option out"},
       {"--offload-buffer-bytes", settings.offload_optimizer == "none", "no states are offloaded",
        "add --offload-optimizer, or leave the option out"},
       {"--memory-allocator", settings.residual.memory_cap == 0, "no memory is capped",
        "add --memory-cap, or leave the option out"},
   };
-  for (const VoidOption& row : rows)
-    if (row.is_void && given(row.option)) return Reject(row);
-  return {};
+  std::vector<std::string> notes;
+  for (const VoidOption& row : rows) {
+    if (!row.is_void || !given(row.option)) continue;
+    const auto origin = translated.find(row.option);
+    if (origin == translated.end()) return Rejected(row);
+    notes.push_back(fmt::format("{}: makes no difference: {}", origin->second, row.reason));
+  }
+  return notes;
 }
 
 }  // namespace dynamiccl::zero

@@ -103,7 +103,7 @@ void ControlServer::Run() {
     for (size_t i = 0; i < peers_.size(); ++i) {
       if (waiting[i + 1].revents != 0) over[i] = !NoThrowOrFalse([&] { return Receive(peers_[i]); });
     }
-    if (waiting[0].revents != 0) AcceptPeer();
+    if (waiting[0].revents != 0) AcceptPeers();
     over.resize(peers_.size());
     Expire();
     CloseWhere(over);
@@ -132,14 +132,21 @@ int ControlServer::NextTimeoutMs() const {
   return tick_ms < 0 ? left_ms : std::min(left_ms, tick_ms);
 }
 
-void ControlServer::AcceptPeer() {
-  auto fd = Accept(listening_.fd.get());
-  if (!fd) accept_from_ns_ = MonotonicNanoseconds() + kAcceptAgainNs;
-  if (!fd || peers_.size() >= kMaxPeers) return;
-  Peer peer;
-  peer.fd = std::move(*fd);
-  peer.since_ns = MonotonicNanoseconds();
-  peers_.push_back(std::move(peer));
+// A round looks at all connections, so with one accepted a round a start of n ranks would take time that
+// grows with n * n.
+void ControlServer::AcceptPeers() {
+  for (size_t accepted = 0; accepted < kMaxPeers; ++accepted) {
+    auto fd = Accept(listening_.fd.get());
+    if (!fd) {
+      if (fd.error().kind != ErrorKind::kNotFound) accept_from_ns_ = MonotonicNanoseconds() + kAcceptAgainNs;
+      return;
+    }
+    if (peers_.size() >= kMaxPeers) continue;
+    Peer peer;
+    peer.fd = std::move(*fd);
+    peer.since_ns = MonotonicNanoseconds();
+    peers_.push_back(std::move(peer));
+  }
 }
 
 bool ControlServer::Receive(Peer& peer) {

@@ -85,9 +85,10 @@ class ControlServer {
   ControlServer(ListeningSocket listening, int timeout_ms, std::unique_ptr<SwitchLeadership> switching);
   void Run();
   int NextTimeoutMs() const;
-  // Accepts the next connection. If that fails, because descriptors are short, it is tried again a little
-  // later; meanwhile the thread does not wait for connections, since the waiting one would wake it at once.
-  void AcceptPeer();
+  // Accepts all connections that wait. If that fails, because descriptors are short, it is tried again a
+  // little later; meanwhile the thread does not wait for connections, since the waiting one would wake it at
+  // once.
+  void AcceptPeers();
   // The next four return false when the connection is to be closed.
   bool Receive(Peer& peer);
   bool HandleFirstMessage(Peer& peer, size_t bytes);

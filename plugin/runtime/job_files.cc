@@ -37,7 +37,7 @@ void JobFiles::OpenTrace() {
   options.records_per_thread = records && *records > 0 ? static_cast<uint64_t>(*records) : kDefaultRecords;
   options.rank = rank_;
   options.world = settings_.world;
-  options.library = "NCCL " + NcclVersionName();
+  options.library = (RunsOverHostccl() ? "hostccl " : "NCCL ") + NcclVersionName();
   auto recorder = Recorder::Open(options);
   if (!recorder) {
     Log(LogLevel::kWarn, "nothing is recorded: {}", recorder.error().message);

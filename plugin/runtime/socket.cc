@@ -121,7 +121,11 @@ Result<ListeningSocket> Listen(const std::string& host, uint16_t port) {
 
 Result<ControlSocket> Accept(int listening_fd) {
   ControlSocket fd(UniqueFd(::accept4(listening_fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
-  if (!fd.valid()) return MakeError(ErrorKind::kUnavailable, "accept: {}", ErrnoText(errno));
+  if (!fd.valid()) {
+    // A connection that was broken off before it was accepted is no longer there.
+    const bool none = errno == EAGAIN || errno == EWOULDBLOCK || errno == ECONNABORTED;
+    return MakeError(none ? ErrorKind::kNotFound : ErrorKind::kUnavailable, "accept: {}", ErrnoText(errno));
+  }
   SetOptions(fd.get());
   return fd;
 }

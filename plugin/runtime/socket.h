@@ -57,7 +57,7 @@ struct ListeningSocket {
 
 // Listens on the first address of `host` (a name or a number) that belongs to this machine; port 0: any port.
 Result<ListeningSocket> Listen(const std::string& host, uint16_t port);
-// Returns the next waiting connection; an error if there is none.
+// Returns the next waiting connection. kNotFound: none waits.
 Result<ControlSocket> Accept(int listening_fd);
 // Tries each address of `host` for `timeout_ms`. kPeerFailed: the host answers but nobody listens at the
 // port. Any other error does not show whether the peer's process lives.

@@ -139,4 +139,8 @@ std::string ToHex(std::span<const uint8_t> bytes) {
   return text;
 }
 
+std::string HexDigestOf(std::string_view text) {
+  return ToHex(Sha256Of(std::as_bytes(std::span(text))));
+}
+
 }  // namespace dynamiccl

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace dynamiccl {
 
@@ -44,5 +45,7 @@ bool DigestsEqual(const Sha256Digest& a, const Sha256Digest& b);
 
 // Returns two lower-case hexadecimal digits for each byte, so 64 for a digest.
 std::string ToHex(std::span<const uint8_t> bytes);
+// Returns the digest of a text as 64 such digits.
+std::string HexDigestOf(std::string_view text);
 
 }  // namespace dynamiccl

@@ -30,7 +30,7 @@ std::string LineOf(const SavedKey& key, const CollectiveConfig& config) {
 }
 
 std::string EndLine(std::string_view body) {
-  return fmt::format("{}{}\n", kEnd, ToHex(Sha256Of(std::as_bytes(std::span(body)))));
+  return fmt::format("{}{}\n", kEnd, HexDigestOf(body));
 }
 
 std::vector<std::string_view> Split(std::string_view text, char separator) {

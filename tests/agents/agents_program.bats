@@ -60,8 +60,8 @@ PYTHON
 }
 
 @test "train --inputs-only says checksums of what is learnt from, which the policy records, and writes no policy" {
-  train -o none.dcpolicy --inputs-only --json inputs.json > said
-  [ ! -e none.dcpolicy ]
+  train --inputs-only --json inputs.json > said
+  [ "$(ls)" = "$(printf 'inputs.json\nsaid')" ]
   "$DYNAMICCL_BIN" inspect "$POLICY" > inspected
   python3 - <<'PYTHON'
 import json
@@ -71,8 +71,14 @@ said, inspected = open("said").read(), open("inspected").read()
 for what, checksum in learnt.items():
     assert f"learns from {what} {checksum}\n" in said and f"learnt: {what} {checksum}\n" in inspected, what
 PYTHON
-  train -o none.dcpolicy --inputs-only --seed 2 --json other.json > said
+  train --inputs-only --seed 2 --json other.json > said
   python3 -c 'import json; a, b = (json.load(open(f))["learnt"] for f in ("inputs.json", "other.json")); assert a["calls"] != b["calls"] and a["times"] == b["times"]'
+}
+
+@test "train without -o says that it needs one, before it reads anything" {
+  run train --json -
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"nothing says where to write the policy"*"-o run.dcpolicy"* ]]
 }
 
 @test "the shipped policy learnt from what the tree gives today" {

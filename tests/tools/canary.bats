@@ -305,6 +305,17 @@ PYTHON
   [[ "$output" == *"each once"*"NCCL_MULTI_RANK_GPU_ENABLE=1"* ]]
 }
 
+@test "GPUs that do not fit the world are refused, with what would" {
+  run canary 2.24.3 2.28.9 --machine dgx_h100 --world 2x4 --gpus 0,1,2,3,4
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"--gpus 0,1,2,3,4: 5 GPUs for 4 ranks on a node and 8 in all"*"name 4 GPUs, which hold for every node, or 8"* ]]
+  run canary 2.24.3 2.28.9 --machine dgx_h100 --gpus 0,2,4,6
+  [[ "$status" -eq 2 && "$output" == *"4 GPUs for 8 ranks on a node and 16 in all"*"--world or --ranks says how many"* ]]
+  # GPUs 4 to 7 would be those of the second node.
+  run canary 2.24.3 2.28.9 --machine "$(topology four_a100_mesh)" --world 2x4 --gpus 0,1,2,3,4,5,6,7
+  [[ "$status" -eq 2 && "$output" == *"--gpus 4,5,6,7: expected numbers from 0 to 3, each once, on node 1"*"each node's GPUs count from 0"* ]]
+}
+
 @test "what does not work on a machine is one of three words, and the machine has it" {
   run canary 2.24.3 2.28.9 --machine dgx_h100 --lacks luck
   [ "$status" -eq 2 ]

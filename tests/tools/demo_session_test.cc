@@ -131,7 +131,7 @@ TEST_F(DemoSessionTest, ASecondDemoInTheSameFolderIsRefused) {
   const DemoSession first = Open().value();
   const auto second = Open();
   ASSERT_FALSE(second.has_value());
-  EXPECT_THAT(second.error().message, HasSubstr("another demo is running"));
+  EXPECT_THAT(second.error().message, HasSubstr("another tune, pilot or demo is running in"));
   EXPECT_THAT(second.error().hint, HasSubstr("-o"));
 }
 

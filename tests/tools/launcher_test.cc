@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pty.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,12 +16,15 @@
 #include <sstream>
 
 #include "tools/exit_code.h"
+#include "tools/launch/orphans.h"
 #include "tools/launch/signal_scope.h"
 
 namespace dynamiccl {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class LauncherTest : public ::testing::Test {
  protected:
@@ -38,6 +42,13 @@ class LauncherTest : public ::testing::Test {
     std::stringstream text;
     text << std::ifstream(Output()).rdbuf();
     return text.str();
+  }
+
+  // Reads what the program writes to its terminal until it says that it is ready.
+  static void WaitUntilReady(int terminal) {
+    std::string said;
+    for (char letter = 0; said.find("ready") == std::string::npos && ::read(terminal, &letter, 1) == 1;)
+      said += letter;
   }
 
   std::filesystem::path folder_;
@@ -176,6 +187,46 @@ TEST_F(LauncherTest, ProcessesThatOutlivedTheirParentAreCollectedWhileTheJobRuns
   EXPECT_TRUE(outcome->ok());
 }
 
+// Otherwise another process could get the number of an ended rank, and a group of that number would be killed
+// in place of the rank's. The launcher collects the orphan after it has looked at the ranks.
+TEST_F(LauncherTest, AnEndedRankKeepsItsNumberUntilTheLaunchIsOver) {
+  const std::string script = "cd " + folder_.string() +
+                             R"(
+    if [ $RANK = 0 ]; then echo $$ > pid.new; mv pid.new pid; exit; fi
+    until [ -e pid ]; do :; done
+    until ! [ -e /proc/$(cat pid) ] || grep -q '^State:.Z' /proc/$(cat pid)/status; do :; done
+    orphan=$(sh -c 'true >/dev/null & echo $!')
+    while [ -e /proc/$orphan ]; do :; done
+    [ -e /proc/$(cat pid) ] && echo kept)";
+  ASSERT_TRUE(Launch(Shell(2, script)).has_value());
+  EXPECT_EQ(Written(), "kept\n");
+  std::string rank;
+  std::ifstream(folder_ / "pid") >> rank;
+  EXPECT_FALSE(std::filesystem::exists("/proc/" + rank)) << "it was not collected";
+}
+
+// Otherwise it would be taken for a new one, and get the signal that began to end the job once more.
+TEST(OrphanScope, KeepsAnOrphanWhileProcCannotBeRead) {
+  OrphanScope scope;
+  const pid_t orphan = ::fork();
+  if (orphan == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  EXPECT_THAT(scope.Running({}), ElementsAre(orphan));
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  const rlimit none{.rlim_cur = 0, .rlim_max = files.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const std::vector<pid_t> found = scope.Running({});
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  EXPECT_THAT(found, ElementsAre(orphan));
+  ::kill(orphan, SIGKILL);
+  siginfo_t ended{};
+  ::waitid(P_PID, static_cast<id_t>(orphan), &ended, WEXITED | WNOWAIT);
+  EXPECT_THAT(scope.Running({}), IsEmpty());
+}
+
 TEST_F(LauncherTest, TimeLimitEndsTheRanks) {
   LaunchPlan plan = Shell(2, "exec sleep 600");
   plan.time_limit = std::chrono::milliseconds(100);
@@ -207,15 +258,30 @@ TEST_F(LauncherTest, ASingleProgramGetsATerminalsSignalOnce) {
               "sleep 600 & echo ready >/dev/tty; while :; do wait; done"));
     ::_exit(outcome ? ExitCodeOf(*outcome) : 1);
   }
-  std::string said;
-  for (char letter = 0; said.find("ready") == std::string::npos && ::read(terminal, &letter, 1) == 1;)
-    said += letter;
+  WaitUntilReady(terminal);
   ASSERT_EQ(::write(terminal, "\x03", 1), 1);
   int status = 0;
   ::waitpid(launcher, &status, 0);
   ::close(terminal);
   EXPECT_GT(WEXITSTATUS(status), kExitSignalBase);
   EXPECT_EQ(Written(), "int\nterm\n");
+}
+
+// As under `ssh -t HOST dynamiccl run`, whose connection is lost.
+TEST_F(LauncherTest, TheHangupOfATerminalIsPassedOnByItsSessionsLeader) {
+  int terminal = -1;
+  const pid_t launcher = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (launcher == 0) {
+    const auto outcome = Launch(Shell(
+        0, "trap 'echo hup; kill $!; exit' HUP; sleep 600 & echo ready >/dev/tty; while :; do wait; done"));
+    ::_exit(outcome ? ExitCodeOf(*outcome) : 1);
+  }
+  WaitUntilReady(terminal);
+  ::close(terminal);
+  int status = 0;
+  ::waitpid(launcher, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), kExitSignalBase + SIGHUP);
+  EXPECT_EQ(Written(), "hup\n");
 }
 
 TEST_F(LauncherTest, MissingProgramIsAnErrorWithItsName) {

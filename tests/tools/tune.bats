@@ -145,6 +145,54 @@ SCRIPT
   [[ "$stderr" == *"going on after "*" of an earlier tune"* ]]
 }
 
+@test "a start of the job as it is that ends in other steps is left out, and three in a row end the tune" {
+  make_job
+  "$DYNAMICCL_BIN" trace generate --framework ddp --model gpt:layers=2,hidden=128,vocabulary=2048,sequence=64 --data-parallel 2 --steps 12 -o evaluation.ctrace
+  cat > job.sh <<'SCRIPT'
+trace=job.ctrace
+if [ -z "$DYNAMICCL_RULES" ]; then
+  echo start >> starts
+  if [ "$(wc -l < starts)" -ge "$FROM" ] && [ "$(wc -l < starts)" -le "$TO" ]; then trace=evaluation.ctrace; fi
+fi
+exec "$DYNAMICCL_BIN" run -n 2 -- "$DYNAMICCL_BIN" replay $trace
+SCRIPT
+  FROM=3 TO=4 run --separate-stderr "$DYNAMICCL_BIN" tune --budget 60s --try ring/simple/1 -- sh job.sh
+  [ "$status" -eq 0 ]
+  [[ "$stderr" == *"a start of the job as it is was left out: its step is not known"*"starting it again"* ]]
+  python3 -c 'import json; notes = json.load(open("tune/tune.json"))["notes"]; assert sum("was left out" in n for n in notes) == 2, notes'
+  rm starts
+  FROM=3 TO=99 run --separate-stderr "$DYNAMICCL_BIN" tune --budget 60s --try ring/simple/1 -o ended -- sh job.sh
+  [ "$status" -eq 4 ]
+  [[ "$stderr" == *"the job as it is failed in turn 2: its step is not known"* ]]
+  [ "$(wc -l < starts)" -eq 5 ]
+}
+
+@test "whether the ranks run over hostccl is what their traces say, not what the launcher would have chosen" {
+  make_job
+  home="$(dirname "$DYNAMICCL_BIN")/.."
+  LD_LIBRARY_PATH="$home/lib/hostccl" run --separate-stderr "$DYNAMICCL_BIN" tune --no-hostccl -n 2 --budget 1s -- "${job[@]}"
+  [ "$status" -eq 0 ]
+  ! grep -q min_ctas tune/tune.json
+}
+
+@test "a second tune, pilot or demo in a folder is refused, and each tune begins its log anew" {
+  make_job
+  mkfifo held
+  "$DYNAMICCL_BIN" tune -n 2 --budget 60s -- sh -c 'echo first tune; cat held' > out 2>&1 &
+  first=$!
+  until grep -q "first tune" tune/job.log 2> none; do kill -0 $first; done
+  for command in tune pilot; do
+    run "$DYNAMICCL_BIN" $command -n 2 -o tune -- touch started
+    [[ "$status" -eq 3 && "$output" == *"another tune, pilot or demo is running in 'tune'"*"name another folder with -o"* ]]
+  done
+  [ ! -e started ]
+  kill -INT $first
+  wait $first || true
+  "$DYNAMICCL_BIN" tune -n 2 --budget 1s --try ring/simple/1 -- "${job[@]}" > out 2>&1
+  grep -q "first tune" tune/job.earlier.log
+  ! grep -q "first tune" tune/job.log
+}
+
 @test "variables that decide which configs are in effect do not reach the starts of a tune" {
   make_job
   printf 'echo "$DYNAMICCL_MODE $DYNAMICCL_TIMES ${DYNAMICCL_RULES:+rules}" >> seen; exec "%s" replay job.ctrace\n' "$DYNAMICCL_BIN" > job.sh

@@ -102,6 +102,11 @@ TEST(Estimate, OptimizerAndGradientsCountAsTheyAreStored) {
   EXPECT_EQ(BytesOfParameter({.alpha = 1.5})[0], 20);
   EXPECT_EQ(BytesOfParameter({.dtype = "fp32", .accumulation_type = "model"})[0], 16);
   EXPECT_EQ(BytesOfParameter({.optimizer_bytes = 0})[0], 4);
+  // fp32 sums beside the bf16 gradients. Stage 1 keeps its gradients only until they are added.
+  EXPECT_THAT(BytesOfParameter({.accumulation_type = "fp32", .accumulation = "local"}),
+              ElementsAre(20, 6 + 12 / 4.0, 6 + 14 / 4.0, 4 + 16 / 4.0));
+  EXPECT_THAT(BytesOfParameter({.accumulation_type = "model", .accumulation = "sharded"}),
+              ElementsAre(18, 4 + 12 / 4.0, 2 + 18 / 4.0, 20 / 4.0));
 }
 
 // Sums over micro-steps stay on the rank; the type in which ranks sum gradients doubles their part of the
@@ -211,6 +216,9 @@ TEST(Estimate, WrongInputIsNamed) {
               HasSubstr("excludes"));
   EXPECT_THAT(Say({"--parameters", "1T", "--gradient-type", "fp8"}), HasSubstr("model or fp32"));
   EXPECT_THAT(Say({"--parameters", "1T", "--accumulation-type", "bf16"}), HasSubstr("none, model or fp32"));
+  EXPECT_THAT(Say({"--parameters", "1T", "--accumulation", "local"}), HasSubstr("add --accumulation-type"));
+  EXPECT_THAT(Say({"--parameters", "1T", "--accumulation-type", "fp32", "--accumulation", "none"}),
+              HasSubstr("in_place, local or sharded"));
   EXPECT_THAT(Say({"--parameters", "1T", "--tokens", "300B"}), HasSubstr("--tokens 300B --tflops 140"));
   EXPECT_THAT(Say({"--parameters", "1T", "--tflops", "140"}), HasSubstr("needs --tokens and --tflops"));
   EXPECT_THAT(Say({"--parameters", "1T", "--tokens", "1B", "--tflops", "-3"}), HasSubstr("must be positive"));

@@ -211,24 +211,25 @@ TEST(MemoryFormula, SumsOverMicroStepsAreEstimated) {
   struct Sums {
     int stage;
     std::vector<std::string> more;
-    double local, shard;  // bytes of a parameter
+    const char* place;
+    const char* type = "fp32";
   };
-  for (const auto& [stage, more, local, shard] :
-       std::vector<Sums>{{0, {}, 4, 0},
-                         {0, {"--accumulation-type", "model"}, 2, 0},
-                         {2, {}, 0, 4},
-                         {3, {}, 0, 4},
-                         {2, {"--accumulation", "local"}, 4, 0},
-                         {3, {"--accumulation", "local"}, 4, 0}}) {
-    SCOPED_TRACE(testing::Message() << "stage " << stage << ", local " << local);
+  for (const auto& [stage, more, place, type] :
+       std::vector<Sums>{{0, {}, "sharded"},
+                         {0, {"--accumulation-type", "model"}, "sharded", "model"},
+                         {2, {}, "sharded"},
+                         {3, {}, "sharded"},
+                         {2, {"--accumulation", "local"}, "local"},
+                         {3, {"--accumulation", "local"}, "local"}}) {
+    SCOPED_TRACE(testing::Message() << "stage " << stage << ", " << place << ", " << type);
     std::vector<std::string> arguments = {"--micro-steps", "2"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Case run{2, stage, "bf16"};
-    EstimateSettings settings{.local_sum_bytes = local, .shard_sum_bytes = shard};
+    EstimateSettings settings{.accumulation_type = type, .accumulation = place};
     const auto estimated = EstimateOf(SmallModelOf(settings, run, kBlocks))[static_cast<size_t>(stage)];
     // Local sums live from the first micro-step to the last, beside autograd's gradients of some units.
     const MemoryReport memory = MemoryOf(run, arguments);
-    const bool lasts = local == 0;
+    const bool lasts = stage >= 2 && place == std::string_view("sharded");
     const auto counted = static_cast<double>((lasts ? memory.current : memory.peak).at("gradients"));
     const Sizes sizes = SizesAt(2);
     EXPECT_GE(counted, estimated.states.gradients);

@@ -145,6 +145,35 @@ TEST_F(SettingsFiles, DeepSpeedsPrecision) {
               "the trainer has bf16 and fp32");
 }
 
+TEST_F(SettingsFiles, DeepSpeedsKeysThatHaveNoEffectAreNoted) {
+  const auto notes = [&](const std::string& text) {
+    const auto result = DeepSpeed(text);
+    EXPECT_TRUE(result) << Describe(result.error());
+    Words found;
+    for (const std::string& note : result->notes)
+      if (const size_t at = note.find("ds.json: "); note.find("makes no difference") != std::string::npos)
+        found.push_back(note.substr(at));
+    return found;
+  };
+  EXPECT_EQ(
+      notes(R"({"fp16": {"enabled": false, "loss_scale": 8, "initial_scale_power": 4, "hysteresis": 2}})"),
+      (Words{"ds.json: fp16.loss_scale: makes no difference: fp16 is not enabled",
+             "ds.json: fp16.initial_scale_power: makes no difference: fp16 is not enabled",
+             "ds.json: fp16.hysteresis: makes no difference: fp16 is not enabled"}));
+  EXPECT_EQ(
+      notes(R"({"zero_optimization": {"offload_optimizer": {"device": "cpu", "nvme_path": "/tmp"}}})"),
+      Words{"ds.json: zero_optimization.offload_optimizer.nvme_path: makes no difference: the device is "
+            "not nvme"});
+}
+
+// What has an effect depends on the command line too, so void_options.h judges it when all options are known.
+TEST_F(SettingsFiles, DeepSpeedsScaleIsTranslatedBesideAFixedOneWithItsPlace) {
+  const auto result = DeepSpeed(R"({"fp16": {"enabled": true, "loss_scale": 8, "initial_scale_power": 4}})");
+  ASSERT_TRUE(result) << Describe(result.error());
+  EXPECT_EQ(ValueOf(result, "--first-loss-scale"), "16");
+  EXPECT_TRUE(result->translated.at("--first-loss-scale").ends_with("ds.json: fp16.initial_scale_power"));
+}
+
 TEST_F(SettingsFiles, DeepSpeedsSumsByAllReduce) {
   const auto all_reduce = DeepSpeed(R"({"zero_optimization": {"stage": 1, "reduce_scatter": false}})");
   ASSERT_TRUE(all_reduce) << Describe(all_reduce.error());

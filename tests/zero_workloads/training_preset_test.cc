@@ -6,12 +6,16 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "tests/zero_workloads/rank_processes.h"
+#include "zero_workloads/estimate/estimate_command.h"
 #include "zero_workloads/estimate/memory_estimate.h"
 #include "zero_workloads/estimate/model_preset.h"
 #include "zero_workloads/estimate/paper_figures.h"
+#include "zero_workloads/void_options.h"
 
 namespace dynamiccl::zero {
 namespace {
@@ -125,6 +129,43 @@ TEST(TrainingPreset, SumsOverMicroStepsCount) {
   EXPECT_TRUE(fits(bytes + 4 * 100'000'000));
 }
 
+// Returns the GB on a rank that the command of a refusal prints for a stage.
+std::string EstimatedBy(const std::string& refusal, int stage) {
+  const std::string begin = "dynamiccl zero estimate ";
+  std::istringstream rest(refusal.substr(refusal.find(begin) + begin.size()));
+  std::vector<std::string> words = {"--json"};
+  for (std::string word; rest >> word;) words.insert(words.begin(), word);
+  CLI::App app;
+  EstimateCommand command;
+  command.Register(app);
+  app.parse(words);
+  const auto json = nlohmann::json::parse(command.Run().value());
+  return fmt::format("{:.3g} GB",
+                     json["bytes_by_stage"][static_cast<size_t>(stage)]["total"].get<double>() / 1e9);
+}
+
+TEST(TrainingPreset, TheCommandOfARefusalPrintsWhatWasRefused) {
+  for (int stage = 0; stage < 4; ++stage) {
+    for (const char* accumulation : {"default", "local"}) {
+      for (const char* type : {"fp32", "model"}) {
+        for (const int64_t bucket : {int64_t{4} << 20, int64_t{64} << 20, kOneBucketForAll}) {
+          TrainingSettings settings = With("gpt2", 2);
+          settings.dtype = "bf16";
+          settings.stage = stage;
+          settings.micro_steps = 2;
+          settings.accumulation = accumulation;
+          settings.accumulation_type = type;
+          settings.bucket_bytes = bucket;
+          const auto refused = CheckPresetFits("gpt2", settings, 2, 2, 0);
+          ASSERT_FALSE(refused);
+          const std::string text = Describe(refused.error());
+          EXPECT_THAT(text, HasSubstr("needs about " + EstimatedBy(text, stage) + " on each rank"));
+        }
+      }
+    }
+  }
+}
+
 TEST(TrainingPreset, AMemoryCapIsOfEachRank) {
   TrainingSettings settings = With("gpt2", 2);
   settings.residual.memory_cap = 1 << 20;
@@ -150,6 +191,31 @@ TEST(TrainingPreset, OffloadedStatesTakeNoMemoryOfTheDevice) {
   EXPECT_TRUE(CheckPresetFits("gpt2", settings, 1, 1, 1'300'000'000));
   settings.offload_optimizer = "cpu";
   EXPECT_FALSE(CheckPresetFits("gpt2", settings, 1, 1, 1'300'000'000));
+}
+
+TEST(VoidOptions, AreNotedIfAFileOfAnotherProgramHasThemAndRefusedIfTheUserDoes) {
+  TrainingSettings settings;
+  settings.loss_scale = "8";
+  const auto given = [](const char* option) { return option == std::string("--first-loss-scale"); };
+  const std::map<std::string, std::string> translated = {
+      {"--first-loss-scale", "ds.json: fp16.initial_scale_power"}};
+  EXPECT_EQ(NotesOfVoidOptions(given, translated, settings).value(),
+            std::vector<std::string>{
+                "ds.json: fp16.initial_scale_power: makes no difference: the loss scale is fixed"});
+  EXPECT_FALSE(NotesOfVoidOptions(given, {}, settings));
+  settings.loss_scale = "dynamic";
+  EXPECT_TRUE(NotesOfVoidOptions(given, translated, settings).value().empty());
+}
+
+// Sums of shards are in fp32.
+TEST(VoidOptions, ThatStateWhatHappensAnywayAreFine) {
+  TrainingSettings settings;
+  settings.stage = 2;
+  settings.micro_steps = 2;
+  const auto given = [](const char* option) { return option == std::string("--accumulation-type"); };
+  EXPECT_TRUE(NotesOfVoidOptions(given, {}, settings));
+  settings.accumulation_type = "model";
+  EXPECT_FALSE(NotesOfVoidOptions(given, {}, settings));
 }
 
 TEST(TrainingPreset, RunsWhereItFitsAndSaysWhatItNeedsWhereNot) {

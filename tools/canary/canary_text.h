@@ -13,6 +13,9 @@ namespace dynamiccl {
 // releases.
 std::string FormatCanary(const CanaryRequest& request, const CanaryAnswer& answer);
 
+// Returns the names of the machines. Equal neighbours are named once: "dgx_h100, 3 times h100_one_nic".
+std::string MachineNames(const CanaryRequest& request);
+
 // Returns the answer as JSON. docs/canary.md lists the keys.
 Json CanaryJson(const CanaryRequest& request, const CanaryAnswer& answer);
 

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <filesystem>
-#include <span>
 
 #include "src/base/sha256.h"
 #include "tools/canary/cell_json.h"
@@ -15,11 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kVersion = 5;
-
-std::string HashOf(const std::string& text) {
-  const Sha256Digest digest = Sha256Of(std::as_bytes(std::span(text)));
-  return ToHex(digest);
-}
 
 // Identifies a library by its path, size and time of change. Hashing its content of 300 MB would take too
 // long.
@@ -34,9 +28,9 @@ std::string HashOfObjects(const std::string& folder) {
   for (const char* name : {"libcuda_standin.so", "libnccl-net-described.so", "libtable_tuner.so",
                            "libwitness_profiler.so", "real_nccl_driver"}) {
     const auto content = ReadTextFile(folder + "/" + name);
-    all += HashOf(content ? *content : "");
+    all += HexDigestOf(content ? *content : "");
   }
-  return HashOf(all);
+  return HexDigestOf(all);
 }
 
 // Reads the result of a run from the cache. Returns nothing if the file is missing, damaged or of another
@@ -44,7 +38,7 @@ std::string HashOfObjects(const std::string& folder) {
 std::optional<Cell> ReadKept(const std::string& path) {
   const auto json = ReadJsonFile(path);
   if (!json || json->value("schema", 0) != kVersion || !json->contains("cell")) return std::nullopt;
-  if (json->value("sha256", "") != HashOf(json->at("cell").dump())) return std::nullopt;
+  if (json->value("sha256", "") != HexDigestOf(json->at("cell").dump())) return std::nullopt;
   return CellFromJson(json->at("cell"));
 }
 
@@ -54,7 +48,7 @@ void Keep(const std::string& path, const Cell& cell) {
   fs::create_directories(fs::path(path).parent_path(), none);
   const Json json = KeptCellJson(cell);
   [[maybe_unused]] const Status ignored =
-      WriteJsonFile(path, {{"schema", kVersion}, {"sha256", HashOf(json.dump())}, {"cell", json}});
+      WriteJsonFile(path, {{"schema", kVersion}, {"sha256", HexDigestOf(json.dump())}, {"cell", json}});
 }
 
 }  // namespace
@@ -71,7 +65,7 @@ std::string CellRunner::PathOf(const CellRequest& request) const {
   for (const Collective one : request.collectives) text += fmt::format("{}\n", Name(one));
   for (const auto& [name, value] : request.environment) text += fmt::format("{}={}\n", name, value);
   for (const DescribedMachine& machine : request.machines) text += machine.stand_in + machine.topology;
-  return (CacheFolder() / "canary" / (HashOf(text) + ".json")).string();
+  return (CacheFolder() / "canary" / (HexDigestOf(text) + ".json")).string();
 }
 
 Result<Cell> CellRunner::Run(const CellRequest& request) const {

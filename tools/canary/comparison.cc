@@ -132,9 +132,15 @@ class CellComparison {
     const bool fewer = after_.adapters.size() < before_.adapters.size();
     const bool missed = fewer && !(effect_ && CostsNothing(*effect_));
     Add(DifferenceKind::kAdapters, missed ? Gravity::kGrave : Gravity::kNotice, AdapterText(before_),
-        AdapterText(after_),
-        fewer && !missed ? fmt::format("your calls take as long by the model of NCCL {}", kModelRelease)
-                         : "");
+        AdapterText(after_), fewer ? LostAdaptersNote(missed) : "");
+  }
+
+  // Says which traffic the lost adapters matter to. Their number alone does not show what a job loses.
+  std::string LostAdaptersNote(bool missed) const {
+    if (!missed) return fmt::format("your calls take as long by the model of NCCL {}", kModelRelease);
+    if (effect_) return "";
+    return "a communicator across nodes loses bandwidth by it, in calls large enough to be bound by it; "
+           "--trace judges those of your job";
   }
 
   static std::string TransportText(const Cell& cell) {

@@ -58,7 +58,10 @@ Result<KnownIssue> IssueOf(const Json& json) {
   issue.text = json.value("text", "");
   issue.logged = json.value("logged", false);
   issue.unlike_nodes = json.value("unlike_nodes", false);
+  issue.unjudged = json.value("unjudged", "");
   DYNAMICCL_TRY(issue.stands_in, PlaceOf(json));
+  if (issue.shows_as.empty() == issue.unjudged.empty())
+    return MakeError(ErrorKind::kCorrupt, "either 'shows_as' or 'unjudged' says how it is judged");
   if (issue.logged && issue.text.empty()) return MakeError(ErrorKind::kCorrupt, "'logged' without a 'text'");
   return issue;
 }
@@ -111,6 +114,7 @@ std::string Describe(const KnownIssue& issue, const std::string& evidence) {
       fmt::format("{}: {}{}; reported for {}", issue.id, issue.title, evidence, issue.where);
   if (issue.until) sentence += fmt::format("; NCCL {} does not have it", issue.until->text());
   if (!issue.remedy.empty()) sentence += fmt::format("; reported to help: {}", issue.remedy);
+  if (!issue.unjudged.empty()) sentence += fmt::format("; not judgeable here: {}", issue.unjudged);
   return fmt::format("{} ({}).", sentence, issue.url);
 }
 
@@ -133,6 +137,7 @@ std::vector<KnownIssue> IssuesFor(const std::vector<KnownIssue>& known, const re
   std::vector<KnownIssue> found;
   for (const KnownIssue& issue : known) {
     const bool shows =
+        !issue.unjudged.empty() ||
         std::ranges::any_of(differences, [&](const Difference& one) { return ShowsAs(issue, one); });
     const bool here = issue.architectures.empty() ||
                       std::ranges::find(issue.architectures, architecture) != issue.architectures.end();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Publicly reported faults of NCCL releases that show on the host side: how to recognise a fault, which
-// releases have it and what helps.
+// Publicly reported faults of NCCL releases: how to recognise a fault on the host side, which releases have
+// it and what helps; and faults that do not show there, with the reason.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,9 @@ struct KnownIssue {
   std::string url;
   real_nccl::NcclRelease since;                 // the first release that has it
   std::optional<real_nccl::NcclRelease> until;  // the first without it again
-  std::vector<DifferenceKind> shows_as;
+  std::vector<DifferenceKind> shows_as;         // empty: it is `unjudged`
+  // The reason why no run without the machine can show it, such as that device code has it. Empty: a run can.
+  std::string unjudged;
   // A text that the difference, or a warning of the run (Difference::warnings), contains for the judged
   // release and not for the release in use. Empty: any difference of the right kind counts.
   std::string text;
@@ -59,7 +61,8 @@ std::vector<KnownIssue> IssuesOfJob(const std::vector<KnownIssue>& known,
                                     const std::vector<DescribedMachine>& machines);
 
 // Returns the issues that `judged` has and the release in use does not have, that apply to GPUs of the
-// architecture, and that match one of the differences. Issues that `judged` has fixed are left out.
+// architecture, and that match one of the differences or are unjudged. Issues that `judged` has fixed are
+// left out.
 std::vector<KnownIssue> IssuesFor(const std::vector<KnownIssue>& known, const real_nccl::NcclRelease& in_use,
                                   const real_nccl::NcclRelease& judged, int architecture,
                                   const std::vector<Difference>& differences);

@@ -174,15 +174,32 @@ Status PlaceMachines(CanaryRequest& request) {
 }
 
 // Checks the GPUs of one node's ranks. Each must exist on the node and be named once, unless ranks may share.
-Status CheckGpus(std::span<const int> gpus, const DescribedMachine& machine, bool may_share) {
+Status CheckGpus(std::span<const int> gpus, size_t node, const DescribedMachine& machine, bool may_share) {
   for (const int gpu : gpus) {
-    if (gpu >= 0 && gpu < machine.gpus && (may_share || std::ranges::count(gpus, gpu) == 1)) continue;
+    const bool exists = gpu >= 0 && gpu < machine.gpus;
+    if (exists && (may_share || std::ranges::count(gpus, gpu) == 1)) continue;
     return WithHint(
-        MakeError(ErrorKind::kInvalidArgument, "--gpus {}: expected numbers from 0 to {}, each once",
-                  fmt::join(gpus, ","), machine.gpus - 1),
-        "ranks that share a GPU need --env NCCL_MULTI_RANK_GPU_ENABLE=1 (NCCL 2.30.3 and later)");
+        MakeError(ErrorKind::kInvalidArgument,
+                  "--gpus {}: expected numbers from 0 to {}, each once, on node {}", fmt::join(gpus, ","),
+                  machine.gpus - 1, node),
+        exists
+            ? "ranks that share a GPU need --env NCCL_MULTI_RANK_GPU_ENABLE=1 (NCCL 2.30.3 and later)"
+            : "each node's GPUs count from 0: name those of one node, which hold for every node, or one for "
+              "each rank of the job, node by node");
   }
   return {};
+}
+
+// Checks that as many GPUs are named as the largest node has ranks, or as there are ranks.
+Status CheckNumberOfGpus(const std::vector<int>& gpus, int most, int all) {
+  const auto named = static_cast<int>(gpus.size());
+  if (named == most || named == all) return {};
+  return WithHint(
+      MakeError(ErrorKind::kInvalidArgument, "--gpus {}: {} GPUs for {} ranks on a node and {} in all",
+                fmt::join(gpus, ","), named, most, all),
+      fmt::format("name {} GPUs, which hold for every node, or {}, one for each rank, node by node; "
+                  "--world or --ranks says how many ranks there are",
+                  most, all));
 }
 
 // Takes the GPUs that the command line names: those of every node's ranks, or those of all ranks, node by
@@ -194,13 +211,12 @@ Status TakeGpus(const std::vector<int>& gpus, CanaryRequest& request) {
   const int most = std::ranges::max(request.ranks_of_nodes);
   const int all = std::accumulate(request.ranks_of_nodes.begin(), request.ranks_of_nodes.end(), 0);
   const bool of_all = static_cast<int>(gpus.size()) == all;
-  if (!of_all && most > static_cast<int>(gpus.size()))
-    return MakeError(ErrorKind::kInvalidArgument, "--gpus {}: {} ranks of a node need as many GPUs",
-                     fmt::join(gpus, ","), most);
+  DYNAMICCL_CHECK_OK(CheckNumberOfGpus(gpus, most, all));
   std::span<const int> rest(gpus);
   for (size_t node = 0; node < request.ranks_of_nodes.size(); ++node) {
     const auto ranks = static_cast<size_t>(request.ranks_of_nodes[node]);
-    DYNAMICCL_CHECK_OK(CheckGpus(of_all ? rest.first(ranks) : rest, MachineOf(request, node), may_share));
+    DYNAMICCL_CHECK_OK(
+        CheckGpus(of_all ? rest.first(ranks) : rest, node, MachineOf(request, node), may_share));
     if (of_all) rest = rest.subspan(ranks);
   }
   request.gpus = gpus;
@@ -399,7 +415,8 @@ void AddOptions(CLI::App& app, CanaryOptions* options) {
       ->type_name("7,8")
       ->excludes("--world");
   app.add_option("--gpus", options->gpus,
-                 "GPUs of a node's ranks in their order, or of all ranks (default: from the first on)")
+                 "GPUs of the ranks in their order: those of a node, for every node, or one for each rank of "
+                 "the job, node by node; each node's count from 0 (default: from the first on)")
       ->delimiter(',')
       ->type_name("0,2,4,6");
   app.add_option("--sizes", options->sizes, "Sizes of the collectives, NCCL's total")

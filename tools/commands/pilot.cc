@@ -8,11 +8,10 @@
 //   None of 30 configs was faster in the job: leave NCCL's choice.
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "src/base/file_kind.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
+#include "tools/launch/output_folder.h"
 #include "tools/pilot/pilot_session.h"
 #include "traces/format/trace_reader.h"
 
@@ -56,9 +55,7 @@ Result<int> PilotCommand(CommandLine& line) {
   line.app().add_flag("--json", given.json, "Print the result as JSON");
   if (const auto exit_code = line.Parse()) return *exit_code;
   DYNAMICCL_CHECK_OK(CheckOptions(given));
-  std::error_code failure;
-  std::filesystem::create_directories(given.folder, failure);
-  if (failure) return MakeError(ErrorKind::kUnavailable, "{}: {}", given.folder, failure.message());
+  DYNAMICCL_TRY(const OwnFile lock, ClaimOutputFolder(given.folder));
   for (const char* const file :
        {"pilot.json", "pilot.html", "best.toml", "observed.ctrace", "turns.ctrace", "job.log"})
     DYNAMICCL_CHECK_OK(CheckFolderOf(given.folder + "/" + file));

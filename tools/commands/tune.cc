@@ -4,12 +4,11 @@
 // standard output.
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "src/base/settings.h"
 #include "tools/ab/job_in_turns.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
+#include "tools/launch/output_folder.h"
 #include "tools/tune/tune_result.h"
 
 namespace dynamiccl {
@@ -52,9 +51,7 @@ Result<int> TuneCommand(CommandLine& line) {
   line.app().add_flag("--json", json, "Print the answer as JSON");
   if (const auto exit_code = line.Parse()) return *exit_code;
   DYNAMICCL_CHECK_OK(CheckOptions(given));
-  std::error_code failure;
-  std::filesystem::create_directories(given.folder, failure);
-  if (failure) return MakeError(ErrorKind::kUnavailable, "{}: {}", given.folder, failure.message());
+  DYNAMICCL_TRY(const OwnFile lock, ClaimOutputFolder(given.folder));
   TuneSession session(line, given);
   const Result<TuneResult> found = session.Run();
   if (!found && session.interrupted_by() != 0)

@@ -3,7 +3,6 @@
 // finished, and starts a program that failed once more.
 #include "tools/demo/demo_session.h"
 
-#include <fcntl.h>
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
@@ -12,6 +11,7 @@
 #include "src/base/progress_line.h"
 #include "src/base/sha256.h"
 #include "tools/launch/launcher.h"
+#include "tools/launch/output_folder.h"
 #include "tools/launch/shell_quote.h"
 #include "tools/record/recorded_launch.h"
 #include "tools/zero/trainer_runs.h"
@@ -81,12 +81,7 @@ Status DemoSession::OpenFolder() {
         MakeError(ErrorKind::kInvalidArgument, "cannot create '{}': {}", Output("logs"), failed.message()),
         "name a folder that can be written with -o");
   }
-  DYNAMICCL_TRY(auto lock, ClaimOwnFile(Output("demo.lock"), O_WRONLY));
-  if (!lock) {
-    return WithHint(MakeError(ErrorKind::kUnavailable, "another demo is running in '{}'", output_dir()),
-                    "wait until it ends, or name another folder with -o");
-  }
-  lock_ = std::move(*lock);
+  DYNAMICCL_TRY(lock_, ClaimOutputFolder(output_dir()));
   DYNAMICCL_CHECK_OK(
       CheckRoom(output_dir(), kNeededBytes, "make room there, or name a folder on another disk with -o"));
   const std::string plan = fmt::format("{} demo on {}", plan_.quick ? "quick" : "whole", text_);
@@ -123,7 +118,7 @@ std::string DemoSession::KeyOf(const DemoRun& run) {
     facts += fmt::format("{} {}\n", fs::file_size(file, ignored),
                          fs::last_write_time(file, ignored).time_since_epoch().count());
   }
-  return ToHex(Sha256Of(std::as_bytes(std::span(facts))));
+  return HexDigestOf(facts);
 }
 
 Status DemoSession::Start(const DemoRun& run) {

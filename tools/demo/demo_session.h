@@ -47,7 +47,7 @@ class DemoSession {
  public:
   // Creates the output folder and finds the installed programs and the training text. An error says what is
   // missing and how to get it: a part of the build, the text, space on the disk, or the folder itself, if
-  // another demo uses it.
+  // another command uses it.
   static Result<DemoSession> Open(const DemoOptions& options);
 
   const DemoPlan& plan() const { return plan_; }
@@ -99,8 +99,8 @@ class DemoSession {
   Installation installation_;
   std::string text_;
   DemoResult result_;
-  // The lock of the output folder, held for the session's lifetime. Another demo that tries to use the folder
-  // fails.
+  // The lock of the output folder, held for the session's lifetime. Another command that tries to use the
+  // folder fails.
   OwnFile lock_;
   std::optional<DemoJournal> journal_;
   // The key (hash) of the latest run.

@@ -88,11 +88,12 @@ std::vector<Finding> KnownFaultsOf(const Installation& installation, int version
   if (!known) return findings;
   for (const KnownIssue& issue : *known) {
     if (!issue.Has(release) || !issue.until) continue;
-    findings.push_back(
-        {fmt::format("NCCL {}", VersionText(version)),
-         fmt::format("{}: {}, on {}", issue.id, issue.title, issue.where), Verdict::kWarn,
-         fmt::format("where that is your machine: NCCL {}{}; `dynamiccl canary` tries releases on it",
-                     issue.until->text(), issue.remedy.empty() ? "" : ", or " + issue.remedy)});
+    findings.push_back({fmt::format("NCCL {}", VersionText(version)),
+                        fmt::format("{}: {}, on {}", issue.id, issue.title, issue.where), Verdict::kWarn,
+                        fmt::format("where that is your machine: NCCL {}{}; {}", issue.until->text(),
+                                    issue.remedy.empty() ? "" : ", or " + issue.remedy,
+                                    issue.unjudged.empty() ? "`dynamiccl canary` tries releases on it"
+                                                           : "not judgeable here: " + issue.unjudged)});
   }
   return findings;
 }

@@ -5,6 +5,9 @@
 // Each rank leads a process group, so that processes that the rank started can be ended with it. Ending a job
 // has two steps: the first signal goes to all groups, and SIGKILL follows after the grace period. Processes
 // that outlive their parent then, such as the ranks of a shell script, get the same signals.
+//
+// A rank that has ended is collected only when the launch is over. Until then no other process can get its
+// number, which is also that of its group.
 #include "tools/launch/launcher.h"
 
 #include <sys/wait.h>
@@ -50,7 +53,7 @@ class Job {
 
   Status StartRank(int rank);
   void Reap();
-  void Ended(Child& child, int wait_status);
+  void Ended(Child& child, const siginfo_t& how);
   void OnSignal(const ReceivedSignal& signal);
   void EndAll(const ReceivedSignal& signal);
   void SendToRunning(const ReceivedSignal& signal);
@@ -122,25 +125,24 @@ void Job::OnSignal(const ReceivedSignal& signal) {
   EndAll(signal);
 }
 
-// Collects every child that has ended. One SIGCHLD may stand for several children, so waitpid is called for
+// Records every child that has ended. One SIGCHLD may stand for several children, so waitid is called for
 // each running child. If a child failed by itself, the job is ended, but only after that loop. Otherwise
 // children that had already ended would be recorded as ended by the launcher.
 void Job::Reap() {
   for (Child& child : children_) {
-    int wait_status = 0;
-    if (child.running && ::waitpid(child.pid, &wait_status, WNOHANG) == child.pid) Ended(child, wait_status);
+    siginfo_t how{};
+    const auto id = static_cast<id_t>(child.pid);
+    if (child.running && ::waitid(P_PID, id, &how, WEXITED | WNOHANG | WNOWAIT) == 0 && how.si_pid != 0)
+      Ended(child, how);
   }
   if (outcome_.first_failed && !ending_) EndAll({.number = SIGTERM});
 }
 
 // Records how a child ended.
-void Job::Ended(Child& child, int wait_status) {
+void Job::Ended(Child& child, const siginfo_t& how) {
   child.running = false;
   child.outcome.ended_by_us = ending_;
-  if (WIFSIGNALED(wait_status))
-    child.outcome.signal = WTERMSIG(wait_status);
-  else
-    child.outcome.exit_code = WEXITSTATUS(wait_status);
+  (how.si_code == CLD_EXITED ? child.outcome.exit_code : child.outcome.signal) = how.si_status;
   if (child.outcome.failed() && !ending_ && !outcome_.first_failed) outcome_.first_failed = child.outcome;
 }
 
@@ -195,13 +197,12 @@ bool Job::HasFromTerminal(const Child& child) const {
 }
 
 // Kills processes that ranks started and did not end, and the ranks themselves when Start failed half-way.
+// Then collects the ranks.
 void Job::KillLeftovers() {
   for (const Child& child : children_) {
     if (plan_.n_ranks > 0) SignalChild(child.pid, true, SIGKILL);
-    if (child.running) {
-      SignalChild(child.pid, false, SIGKILL);
-      ::waitpid(child.pid, nullptr, 0);
-    }
+    if (child.running) SignalChild(child.pid, false, SIGKILL);
+    ::waitpid(child.pid, nullptr, 0);
   }
 }
 

@@ -61,12 +61,12 @@ OrphanScope::~OrphanScope() {
   ::prctl(PR_SET_CHILD_SUBREAPER, was_subreaper_);
 }
 
-std::vector<pid_t> OrphanScope::Running(const std::vector<pid_t>& started) const {
-  std::vector<pid_t> orphans = Children();
-  std::erase_if(orphans, [&](pid_t pid) {
-    return Contains(started, pid) || Contains(before_, pid) || ::waitpid(pid, nullptr, WNOHANG) == pid;
-  });
-  return orphans;
+std::vector<pid_t> OrphanScope::Running(const std::vector<pid_t>& started) {
+  for (const pid_t pid : Children())
+    if (!Contains(started, pid) && !Contains(before_, pid) && !Contains(running_, pid))
+      running_.push_back(pid);
+  std::erase_if(running_, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
+  return running_;
 }
 
 }  // namespace dynamiccl

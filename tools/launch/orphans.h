@@ -20,13 +20,16 @@ class OrphanScope {
 
   // Returns the children of this process that have appeared since the scope was made and that run. Those of
   // them that have ended, and are not in `started`, are collected. `started` are children that the caller
-  // collects itself; they are not returned.
-  std::vector<pid_t> Running(const std::vector<pid_t>& started) const;
+  // collects itself; they are not returned. A child that was returned is returned until it is collected, also
+  // when /proc cannot be read meanwhile.
+  std::vector<pid_t> Running(const std::vector<pid_t>& started);
 
  private:
   int was_subreaper_ = 0;
   // Children that this process had before.
   std::vector<pid_t> before_;
+  // What Running returned last.
+  std::vector<pid_t> running_;
 };
 
 }  // namespace dynamiccl

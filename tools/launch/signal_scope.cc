@@ -3,6 +3,8 @@
 // middle of other code.
 #include "tools/launch/signal_scope.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "src/base/clock.h"
@@ -36,7 +38,10 @@ ReceivedSignal WaitForSignal(int64_t deadline_ns) {
   const int received = ::sigtimedwait(&watched, &info, deadline_ns == 0 ? nullptr : &timeout);
   // An interrupted wait, for example by a debugger that attaches, counts as "nothing happened".
   if (received <= 0) return {};
-  return {received, received != SIGCHLD && info.si_code == SI_KERNEL};
+  // A terminal that is gone, such as that of a lost ssh connection, sends SIGHUP to its session's leader
+  // alone.
+  const bool to_leader_alone = received == SIGHUP && ::getsid(0) == ::getpid();
+  return {received, received != SIGCHLD && info.si_code == SI_KERNEL && !to_leader_alone};
 }
 
 void RestoreDefaultSignals() {

@@ -26,7 +26,7 @@ class SignalScope {
 // A signal that this process received.
 struct ReceivedSignal {
   int number = 0;  // 0: none
-  // True if the kernel sent it, as for Ctrl-C. A terminal's signal reaches the whole process group.
+  // True if the kernel sent it to the whole process group of its terminal, as for Ctrl-C.
   bool from_terminal = false;
 };
 

@@ -13,6 +13,7 @@
 #include "src/decision/rule_turns.h"
 #include "tools/ab/rule_settings.h"
 #include "tools/launch/machine_description.h"
+#include "tools/launch/output_folder.h"
 #include "tools/launch/shell_quote.h"
 #include "traces/format/trace_reader.h"
 
@@ -80,6 +81,7 @@ bool PilotSession::OneMoreFits(double share) const {
 }
 
 Result<PilotResult> PilotSession::Run() {
+  BeginLog(File("job.log"));
   DYNAMICCL_CHECK_OK(Observe());
   if (!result_.why_not.empty()) return std::move(result_);
   const RuntimeOptions& given = given_.launch.runtime;

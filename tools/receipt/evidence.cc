@@ -17,10 +17,12 @@
 namespace dynamiccl {
 namespace {
 
-// Adds the release of NCCL that a file names: "NCCL 2.28.9" in a trace, "2.28.9" in a profiler trace.
+// Adds the release of NCCL that a file names: "NCCL 2.28.9" or, as which release hostccl behaves, "hostccl
+// 2.28.9" in a trace, "2.28.9" in a profiler trace.
 void TakeRelease(const std::string& path, const std::string& library, Evidence& evidence) {
   std::string_view text = library;
-  if (text.starts_with("NCCL ")) text.remove_prefix(5);
+  for (const std::string_view name : {"NCCL ", "hostccl "})
+    if (text.starts_with(name)) text.remove_prefix(name.size());
   const auto release = real_nccl::ParseRelease(std::string(text));
   if (!release) return;
   for (const LoggedRelease& one : evidence.log.releases) {
@@ -39,6 +41,7 @@ Status TakeTrace(const std::string& path, Evidence& evidence) {
                        fmt::format("{} records of process {}, written by {}", section.records.size(),
                                    section.process_id, section.writer)};
     if (!evidence.trace) evidence.trace = line;
+    evidence.over_hostccl = section.over_hostccl();
     const SectionCalls calls = CallsOf(section);
     for (const TraceCall& call : calls.calls) {
       evidence.pinned_calls += call.issued.coverage == Coverage::kPinned;

@@ -104,7 +104,7 @@ std::optional<size_t> ChecksumPlace(std::string_view text) {
 
 std::string ChecksumOf(std::string text, size_t place) {
   text.replace(place, kChecksumDigits, kChecksumDigits, '0');
-  return ToHex(Sha256Of(std::as_bytes(std::span(text.data(), text.size()))));
+  return HexDigestOf(text);
 }
 
 Status CheckChecksum(std::string_view text, const std::string& path) {

@@ -2,7 +2,6 @@
 #include "tools/tune/tune_journal.h"
 
 #include <filesystem>
-#include <span>
 
 #include "src/base/sha256.h"
 
@@ -22,8 +21,7 @@ std::string LineOf(const Json& json) {
 // checksum from others in which these bytes differ.
 std::string Storable(const std::string& plan) {
   const auto text = Json::parse(LineOf(Json(plan))).get<std::string>();
-  return text == plan ? plan
-                      : fmt::format("{} (sha256 {})", text, ToHex(Sha256Of(std::as_bytes(std::span(plan)))));
+  return text == plan ? plan : fmt::format("{} (sha256 {})", text, HexDigestOf(plan));
 }
 
 }  // namespace

@@ -30,6 +30,9 @@ struct JobStart {
   std::string buckets;
   // Duration of this start of the job in seconds.
   double seconds = 0;
+  // True if the job ran, and the failure is that its steps were not found or are not those of its first
+  // start. Not in the journal, which has no start of the unchanged job that failed.
+  bool other_steps = false;
 };
 
 // The order in which a tune tries candidates, and how it was cut to fit the budget. A continued tune keeps

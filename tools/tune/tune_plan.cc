@@ -8,7 +8,6 @@
 #include <array>
 #include <filesystem>
 #include <set>
-#include <span>
 #include <string_view>
 
 #include "src/base/sha256.h"
@@ -26,8 +25,8 @@ constexpr std::array kPrefixes = {"NCCL_",    "HOSTCCL_", "DYNAMICCL_", "TORCH_"
                                   "PYTORCH_", "CUDA_",    "OMP_",       "MKL_"};
 constexpr std::array kNames = {"LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "WORLD_SIZE"};
 
-std::string HashOf(const std::string& text) {
-  return ToHex(Sha256Of(std::as_bytes(std::span(text)))).substr(0, kDigits);
+std::string ShortDigestOf(const std::string& text) {
+  return HexDigestOf(text).substr(0, kDigits);
 }
 
 // Returns what tells the file from others at the same path; empty if there is no such regular file.
@@ -35,7 +34,7 @@ std::string MarkOf(const std::string& path) {
   std::error_code failed;
   if (!fs::is_regular_file(path, failed)) return {};
   const auto text = ReadTextFile(path);
-  return text ? path + "\n" + HashOf(*text) + "\n" : std::string();
+  return text ? path + "\n" + ShortDigestOf(*text) + "\n" : std::string();
 }
 
 std::string FilesOf(const std::vector<std::string>& command, const RuntimeOptions& runtime) {
@@ -65,8 +64,8 @@ std::string EnvironmentText() {
 
 std::string TunePlan(const std::string& options, const std::vector<std::string>& command,
                      const RuntimeOptions& runtime) {
-  return fmt::format("{} (files {}, environment {})", options, HashOf(FilesOf(command, runtime)),
-                     HashOf(EnvironmentText()));
+  return fmt::format("{} (files {}, environment {})", options, ShortDigestOf(FilesOf(command, runtime)),
+                     ShortDigestOf(EnvironmentText()));
 }
 
 }  // namespace dynamiccl

@@ -15,6 +15,7 @@
 #include "tools/ab/rule_settings.h"
 #include "tools/advise/advice.h"
 #include "tools/advise/trainer_options.h"
+#include "tools/launch/output_folder.h"
 #include "tools/launch/shell_quote.h"
 #include "tools/launch/temporary_folder.h"
 #include "tools/tune/channel_bounds.h"
@@ -36,6 +37,10 @@ constexpr double kSecondsOfNs = 1e-9;
 constexpr size_t kStartsOfFinal = 18;
 // Estimated number of starts of the job that combined candidates need before the final.
 constexpr size_t kStartsOfHalving = 14;
+
+// Starts of the unchanged job in a turn until one has the steps of its first start. A start may end in an
+// evaluation, whose calls repeat too. If three in a row do, its first start was the odd one.
+constexpr int kMostTries = 3;
 
 // The least number of candidates with a single change that are tried. With fewer, only settings or only
 // configs would be tried, and not both.
@@ -157,6 +162,7 @@ Result<TuneResult> TuneSession::Run() {
   DYNAMICCL_TRY(TuneJournal journal,
                 TuneJournal::Open(File("tune.journal"), TunePlan(plan, line_.program(), launch.runtime)));
   journal_.emplace(std::move(journal));
+  BeginLog(File("job.log"));
   if (journal_->found() > 0) spdlog::info("going on after {} starts of an earlier tune", journal_->found());
   DYNAMICCL_CHECK_OK(Observe());
   DYNAMICCL_TRY(CandidateList list, ListOf());
@@ -210,11 +216,14 @@ Result<JobStart> TuneSession::Start(const Candidate& candidate, const std::strin
     start.failure = "the job failed: " + dynamiccl::Describe(outcome);
   } else if (!run.step) {
     start.failure = run.why_no_step;
+    start.other_steps = true;
   } else if (&run != &base_ && outcome.timed_out) {
     start.failure = WhyStoodStill(run.when, base_.when, run.step->step_ns);
   }
-  if (start.failure.empty() && &run != &base_)
+  if (start.failure.empty() && &run != &base_) {
     start.failure = WhyNotComparable(candidate, *run.step, *base_.step);
+    start.other_steps = !start.failure.empty();
+  }
   if (start.failure.empty()) {
     start.step_ms = static_cast<double>(run.step->step_ns) * 1e-6;
     start.buckets = BucketsOf(*run.step);
@@ -289,8 +298,6 @@ Status TuneSession::Observe() {
   starts_s_ = start.seconds;
   ++result_.starts;
   result_.framework = FrameworkOf(base_.reports);
-  LaunchOptions launch = given_.launch;
-  base_.on_host = PlanLaunch(launch, line_.program()) && launch.runtime.hostccl;
   result_.watched_ms = start.step_ms;
   result_.ranks = base_.step->ranks;
   result_.calls = CallsOfStep(*base_.step);
@@ -411,15 +418,24 @@ Status TuneSession::RunTurn(TuneSearch& search, const std::vector<size_t>& turn)
   for (const size_t number : turn) {
     if (number != 0 && !search.tried()[number].in) continue;
     const Candidate candidate = search.tried()[number].candidate;
-    DYNAMICCL_TRY(const JobStart start, FindOrStart(candidate, search.turn()));
-    if (number == 0 && !start.failure.empty())
-      return WithHint(
-          MakeError(ErrorKind::kPeerFailed, "the job as it is failed in turn {}: {}", search.turn(),
-                    start.failure),
-          "its output is in " + File("job.log") + "; the same command goes on with another start of it");
+    DYNAMICCL_TRY(const JobStart start,
+                  number == 0 ? StartUnchanged(search.turn()) : FindOrStart(candidate, search.turn()));
     Weigh(search, number, start);
   }
   return {};
+}
+
+Result<JobStart> TuneSession::StartUnchanged(int turn) {
+  for (int tries = 1;; ++tries) {
+    DYNAMICCL_TRY(JobStart start, FindOrStart({}, turn));
+    if (start.failure.empty()) return start;
+    if (!start.other_steps || tries == kMostTries)
+      return WithHint(
+          MakeError(ErrorKind::kPeerFailed, "the job as it is failed in turn {}: {}", turn, start.failure),
+          "its output is in " + File("job.log") + "; the same command goes on with another start of it");
+    result_.notes.push_back(fmt::format("a start of the job as it is was left out: {}", start.failure));
+    spdlog::warn("{}; starting it again", result_.notes.back());
+  }
 }
 
 Result<JobStart> TuneSession::FindOrStart(const Candidate& candidate, int turn) {

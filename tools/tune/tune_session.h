@@ -83,6 +83,9 @@ class TuneSession {
   Result<LaunchOutcome> Launch(const Candidate& candidate, const std::string& times,
                                const std::string& folder);
   Result<JobStart> FindOrStart(const Candidate& candidate, int turn);
+  // Starts the unchanged job for a turn. A start whose steps are not those of the first one is left out, and
+  // the job is started again.
+  Result<JobStart> StartUnchanged(int turn);
   Status Observe();
   // Finds out whether the command starts Megatron-LM or the project's own trainer, and if the trainer, with
   // which settings. Notes where no framework was found.

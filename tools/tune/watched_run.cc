@@ -65,6 +65,7 @@ WatchedRun ReadWatched(const std::string& folder, int64_t ended_ns) {
     }
     run.step = std::move(*step);
     run.step->times = TimesOn(traces);
+    run.on_host = trace.sections.front().over_hostccl();
     run.why_no_step.clear();
     const SectionCalls calls = CallsOf(trace.sections.front());
     run.decided_by_rules = DecidedByRules(calls);

@@ -37,7 +37,7 @@ struct WatchedRun {
   RunCalls when;
   // The job, if the project's own trainer ran. TuneSession knows it from the command.
   std::optional<AdvisedJob> trainer;
-  // True if the job runs over hostccl, so its tensors are in host memory. TuneSession sets this too.
+  // True if the lowest rank ran over hostccl, so its tensors are in host memory.
   bool on_host = false;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "src/base/counted.h"
 #include "src/base/statistics.h"
 #include "src/collective/size_class.h"
 #include "tools/advise/recognised_job.h"
@@ -31,10 +32,6 @@ constexpr size_t kLeastBandwidthCalls = 3;
 // their median time.
 constexpr double kFewLongCalls = 3;
 
-std::string Count(size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 // "22 AllReduce (81.28M), 2 Broadcast (1M)"
 std::string CallsText(const TraceSummary& summary) {
   std::vector<std::string> texts;
@@ -46,7 +43,7 @@ std::string CallsText(const TraceSummary& summary) {
 
 // Returns "8 ranks", or "At least 8 ranks" if the files may not name all.
 std::string RankCount(const WhyInput& input, int ranks) {
-  return (MayHaveMoreRanks(input) ? "At least " : "") + Count(static_cast<size_t>(ranks), "rank");
+  return (MayHaveMoreRanks(input) ? "At least " : "") + Counted(ranks, "rank");
 }
 
 std::string RanksText(const WhyInput& input, int ranks) {
@@ -74,7 +71,7 @@ std::string FrameworkText(const WhyInput& input) {
 
 std::string StepText(const RecordedStep& step) {
   std::string text = fmt::format("A step is {}; {} with exactly these calls ({}).",
-                                 Count(step.operations.size(), "collective"), Count(step.steps, "step"),
+                                 Counted(step.operations.size(), "collective"), Counted(step.steps, "step"),
                                  step.marked ? "the program marked its steps" : "found by repetition");
   if (!step.between_two.empty())
     text += fmt::format(" Not counted in it: {}, which consist of sends and receives.",
@@ -111,14 +108,14 @@ std::string_view BandwidthName(Collective collective) {
 // rank.
 std::string RanksOfKind(const WhyInput& input, int ranks) {
   if (ranks == 1 && HidesRanks(input)) return "an unknown number of ranks";
-  return (MayHaveMoreRanks(input) ? "at least " : "") + Count(static_cast<size_t>(ranks), "rank");
+  return (MayHaveMoreRanks(input) ? "at least " : "") + Counted(ranks, "rank");
 }
 
 std::string KindText(const WhyInput& input, const CallKind& kind, double all_ms) {
   std::string text = fmt::format(
       "{} of {} among {}: {}, median {:.0f} us, {:.0f} % of the time in collectives", Name(kind.collective),
       kind.bytes > 0 ? FormatBytes(kind.bytes) : "unknown size", RanksOfKind(input, kind.n_ranks),
-      Count(kind.calls, "call"), kind.median_us, 100 * kind.total_ms / all_ms);
+      Counted(kind.calls, "call"), kind.median_us, 100 * kind.total_ms / all_ms);
   if (kind.total_ms * 1e3 > kFewLongCalls * kind.median_us * static_cast<double>(kind.calls))
     text += fmt::format(", the longest {:.0f} us", kind.longest_us);
   // A group of one rank sends nothing, and of Gather and Scatter the total is not known.
@@ -157,7 +154,7 @@ std::string BandwidthText(const std::string& topology, Collective collective, in
   const auto half =
       std::ranges::find_if(gb_s_by_bytes, [&](const auto& each) { return each.second >= best->second / 2; });
   return fmt::format("{} among {} on {}: up to {:.1f} GB/s {} (at {}); half of it from {} on",
-                     Name(collective), Count(static_cast<size_t>(n_ranks), "rank"), topology, best->second,
+                     Name(collective), Counted(n_ranks, "rank"), topology, best->second,
                      BandwidthName(collective), FormatBytes(best->first), FormatBytes(half->first));
 }
 
@@ -189,7 +186,7 @@ std::string CutTimesText(size_t cut) {
   if (cut == 0) return "";
   return fmt::format(
       "{} took 4.29 s or more; a trace keeps 4.29 s of each, so the times and shares above are too low.",
-      Count(cut, "call"));
+      Counted(cut, "call"));
 }
 
 }  // namespace

@@ -4,9 +4,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <cerrno>
 #include <utility>
 
@@ -17,15 +14,11 @@ namespace {
 
 constexpr size_t kHashLetters = 16;
 
-std::string HashOf(std::string_view text) {
-  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
-}
-
 // The text of a line, empty where the line is damaged.
 std::string_view TextOf(std::string_view line) {
   if (line.size() < kHashLetters + 1 || line[kHashLetters] != ' ') return {};
   const std::string_view text = line.substr(kHashLetters + 1);
-  return HashOf(text) == line.substr(0, kHashLetters) ? text : std::string_view();
+  return TextHashOf(text) == line.substr(0, kHashLetters) ? text : std::string_view();
 }
 
 }  // namespace
@@ -69,7 +62,7 @@ Result<HashedLineWriter> HashedLineWriter::Continue(const std::string& path, siz
 }
 
 Status HashedLineWriter::Write(std::string_view text) {
-  const std::string line = fmt::format("{} {}\n", HashOf(text), text);
+  const std::string line = fmt::format("{} {}\n", TextHashOf(text), text);
   const ssize_t written = ::write(file_.get(), line.data(), line.size());
   if (written == static_cast<ssize_t>(line.size())) return {};
   return WithHint(MakeError(ErrorKind::kUnavailable, "cannot write '{}': {}", path_,

@@ -20,11 +20,6 @@
 namespace dynamiccl {
 namespace {
 
-// XXH3 (64 bits) as 16 hexadecimal digits.
-std::string HashOf(std::string_view text) {
-  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
-}
-
 // nlohmann would print null for NaN and infinity, which reads back as another value.
 bool AllFinite(const Json& json) {
   if (json.is_number_float()) return std::isfinite(json.get<double>());
@@ -37,7 +32,7 @@ void CheckEndLine(const Json& json, std::string_view before, const JsonLineCallb
   const uint64_t wanted = UnsignedField(json, callbacks.counted);
   if (wanted != found)
     throw LineError{fmt::format("{} {}, but the end line says {}", found, callbacks.counted, wanted)};
-  const std::string hash = HashOf(before);
+  const std::string hash = TextHashOf(before);
   const auto wanted_hash = json.at("xxh3").get<std::string>();
   if (wanted_hash != hash)
     throw LineError{fmt::format("damaged: hash is {}, the end line says {}", hash, wanted_hash)};
@@ -60,6 +55,10 @@ bool TakeLine(std::string_view line, std::string_view before, const JsonLineCall
 
 }  // namespace
 
+std::string TextHashOf(std::string_view text) {
+  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+}
+
 Status AppendJsonLine(std::string& text, const Json& json) {
   if (!AllFinite(json))
     return MakeError(ErrorKind::kInvalidArgument, "not a finite number in {}", json.dump());
@@ -73,7 +72,7 @@ Status AppendJsonLine(std::string& text, const Json& json) {
 }
 
 Status AppendEndLine(std::string& text, const char* counted, size_t count) {
-  return AppendJsonLine(text, {{"kind", "end"}, {counted, count}, {"xxh3", HashOf(text)}});
+  return AppendJsonLine(text, {{"kind", "end"}, {counted, count}, {"xxh3", TextHashOf(text)}});
 }
 
 Status ReadJsonLines(std::string_view text, const std::string& name, const JsonLineCallbacks& callbacks) {

@@ -28,6 +28,8 @@ struct LineError {
   std::string what;
 };
 
+// Returns the XXH3 (64 bits, seed 0) of a text as 16 hexadecimal digits.
+std::string TextHashOf(std::string_view text);
 // Appends the object and a newline. Numbers that are not finite and texts that are not UTF-8 have no JSON
 // form and are an error.
 Status AppendJsonLine(std::string& text, const Json& json);

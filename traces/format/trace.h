@@ -43,6 +43,9 @@ struct TraceSection {
   uint64_t replaced = 0;
   std::vector<TraceRecord> records;
 
+  // Returns true if the process says that it ran over hostccl, so over host memory. Version 0.1.0 wrote NCCL
+  // there too.
+  bool over_hostccl() const { return library.starts_with("hostccl "); }
   bool mirrored() const { return (flags & kTraceMirrored) != 0; }
   ProcessEnd end() const;
   void set_end(const ProcessEnd& end);

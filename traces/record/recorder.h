@@ -26,7 +26,7 @@ struct RecorderOptions {
   uint64_t records_per_thread = 262144;
   int32_t rank = -1;    // rank of this process in its job; -1: unknown
   int32_t world = 0;    // processes in the job; 0: unknown
-  std::string library;  // "NCCL 2.28.9"
+  std::string library;  // "NCCL 2.28.9" or "hostccl 2.28.9"
 };
 
 // The recorder of a process. A thread's first Append maps its ring, which takes file allocation, mmap and a

@@ -180,8 +180,12 @@ void EstimateCommand::RegisterStates(CLI::App& app) {
                  "Type in which gradients are kept and summed over ranks: model (as --dtype) or fp32.")
       ->capture_default_str();
   app.add_option("--accumulation-type", settings_.accumulation_type,
-                 "Type of the sums of gradients over micro-steps, which take the gradients' place: model, "
-                 "fp32, or none for one micro-step.")
+                 "Type of the sums of gradients over micro-steps: model, fp32, or none for one micro-step.")
+      ->capture_default_str();
+  app.add_option(
+         "--accumulation", settings_.accumulation,
+         "Where these sums are: in_place (in the gradients' place), or beside the gradients as `train` "
+         "has them: local, or sharded (stages 2 and 3: a rank's shard in fp32).")
       ->capture_default_str();
   CLI::Option* const alpha =
       app.add_option("--alpha", settings_.alpha,

@@ -69,6 +69,12 @@ Status ValidateStates(const EstimateSettings& settings) {
   const std::string& accumulation = settings.accumulation_type;
   if (accumulation != "none" && accumulation != "model" && accumulation != "fp32")
     return Reject(fmt::format("--accumulation-type {} is none", accumulation), "none, model or fp32");
+  const std::string& place = settings.accumulation;
+  if (place != "in_place" && place != "local" && place != "sharded")
+    return Reject(fmt::format("--accumulation {} is none", place), "in_place, local or sharded");
+  if (place != "in_place" && accumulation == "none")
+    return Reject(fmt::format("--accumulation {} without sums over micro-steps", place),
+                  "add --accumulation-type fp32 or model");
   return {};
 }
 
@@ -107,7 +113,7 @@ Status Validate(const EstimateSettings& settings) {
 StateBytes BytesOf(const EstimateSettings& settings) {
   StateBytes bytes = settings.dtype == "fp32" ? kFp32Adam : kMixedPrecisionAdam;
   if (settings.optimizer_bytes) bytes.optimizer = *settings.optimizer_bytes;
-  const bool sums = settings.accumulation_type != "none";
+  const bool sums = settings.accumulation == "in_place" && settings.accumulation_type != "none";
   bytes.gradient = BytesOfType(settings, sums ? settings.accumulation_type : settings.gradient_type);
   if (settings.alpha) bytes.gradient = kFp32Bytes * *settings.alpha;
   return bytes;
@@ -117,10 +123,13 @@ StateBytes BytesOf(const EstimateSettings& settings) {
 // whole set of gradients; in the other stages they come in addition.
 ModelStates StatesOfRank(const EstimateSettings& settings, double parameters, int stage) {
   ModelStates states = StatesOf(parameters, BytesOf(settings), stage, settings.ranks);
-  const double local = parameters * settings.local_sum_bytes;
+  if (settings.accumulation == "in_place") return states;
+  if (settings.accumulation == "sharded" && stage >= 2) {
+    states.gradients += parameters * kFp32Bytes / static_cast<double>(settings.ranks);
+    return states;
+  }
+  const double local = parameters * BytesOfType(settings, settings.accumulation_type);
   states.gradients = stage == 1 ? std::max(states.gradients, local) : states.gradients + local;
-  if (stage >= 2)
-    states.gradients += parameters * settings.shard_sum_bytes / static_cast<double>(settings.ranks);
   return states;
 }
 

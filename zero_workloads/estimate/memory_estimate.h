@@ -28,14 +28,13 @@ struct EstimateSettings {
   std::optional<double> optimizer_bytes;
   // Type in which gradients are kept and summed over ranks: "model" (as `dtype`) or "fp32".
   std::string gradient_type = "model";
-  // Type of the sums of gradients over micro-steps, "model" or "fp32". The sums then take the place of the
-  // gradients, each of which is freed when it has been added. "none": there is one micro-step.
+  // Type of the sums of gradients over micro-steps, "model" or "fp32". "none": there is one micro-step.
   std::string accumulation_type = "none";
-  // Bytes of one parameter's sum over micro-steps as the trainer keeps it beside the gradients
-  // (docs/zero_memory.md): on every rank for all parameters, or in stages 2 and 3 for the rank's shard. 0: no
-  // such sums.
-  double local_sum_bytes = 0;
-  double shard_sum_bytes = 0;
+  // Where these sums are. "in_place": in the place of the gradients, each of which is freed when it has been
+  // added. The others keep them beside the gradients, as the trainer does (docs/zero_memory.md). "local":
+  // every rank has those of all parameters. "sharded": in stages 2 and 3 a rank has its shard of them, in
+  // fp32 whatever their type; in stages 0 and 1 as "local".
+  std::string accumulation = "in_place";
   // Bytes of gradients for one parameter as a multiple of 4. Overrides the two types above for memory.
   std::optional<double> alpha;
   // Number of data-parallel ranks.

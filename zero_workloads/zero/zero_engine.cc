@@ -360,7 +360,7 @@ std::string ZeroEngine::ParameterDigest() {
   }
   std::string lines;
   for (const auto& [name, digest] : digests) lines += name + " " + digest + "\n";
-  return ToHex(Sha256Of(std::as_bytes(std::span(lines))));
+  return HexDigestOf(lines);
 }
 
 }  // namespace dynamiccl::zero

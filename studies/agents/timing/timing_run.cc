@@ -31,10 +31,6 @@ Result<std::string> FileText(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-std::string HashOf(std::string_view text) {
-  return ToHex(Sha256Of(std::as_bytes(std::span(text))));
-}
-
 Json ParseLine(std::string_view line) {
   return Json::parse(line, nullptr, /*allow_exceptions=*/false);
 }
@@ -47,7 +43,7 @@ Result<std::vector<Json>> CheckedLines(const std::string& path, const std::strin
   const size_t end = text.size() < 2 ? std::string::npos : text.rfind('\n', text.size() - 2);
   if (end == std::string::npos || text.back() != '\n') return wrong("no end line");
   const Json last = ParseLine(std::string_view(text).substr(end + 1));
-  if (!last.is_object() || last.value("sha256", "") != HashOf(std::string_view(text).substr(0, end + 1)))
+  if (!last.is_object() || last.value("sha256", "") != HexDigestOf(std::string_view(text).substr(0, end + 1)))
     return wrong("the hash of its last line does not fit");
   std::vector<Json> lines;
   for (size_t at = 0; at < end + 1;) {
@@ -65,7 +61,7 @@ Result<std::vector<Json>> CheckedLines(const std::string& path, const std::strin
 Result<TimingRun> ReadRun(const std::string& folder, const Json& line) {
   const std::string path = folder + "/" + line.value("trace", "");
   DYNAMICCL_TRY(const std::string bytes, FileText(path));
-  if (HashOf(bytes) != line.value("sha256", ""))
+  if (HexDigestOf(bytes) != line.value("sha256", ""))
     return MakeError(ErrorKind::kCorrupt, "{}: not the trace that runs.jsonl names", path);
   DYNAMICCL_TRY(const Trace trace, ParseTrace(std::as_bytes(std::span(bytes)), path, TraceReading::kStrict));
   DYNAMICCL_TRY(const TimingEvent event, ParseTimingEvent(line.value("event", "")));

@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 // Ends the run as the next line of the release's file `plan` says: "passes", "crashes", "hangs", or
@@ -93,6 +94,25 @@ TEST_F(Judging, FewerAdaptersAreGraveWhereBothReleasesConnectAlike) {
   EXPECT_EQ(verdict("2.21.5", "2.22.3"), "changed");
 }
 
+// Adapters alone do not say whether a job loses speed: NVIDIA/nccl#2097 is about which of them a ring uses.
+TEST_F(Judging, FewerAdaptersAreSaidToMatterToLargeCallsBetweenNodes) {
+  const CanaryAnswer answer = Judged(Release("2.24.3", "adapters 0 1"), Release("2.28.9", "adapters 0"));
+  EXPECT_THAT(
+      FormatCanary(request_, answer),
+      AllOf(HasSubstr("2 of a node used -> 1 of a node used"),
+            HasSubstr("a communicator across nodes loses bandwidth by it, in calls large enough to be "
+                      "bound by it; --trace judges those of your job")));
+}
+
+TEST_F(Judging, TheGpusOfTheRanksAreToldNodeByNode) {
+  const CanaryAnswer answer = Judged(Release("2.24.3", "passes"), Release("2.28.9", "passes"));
+  request_.ranks_of_nodes = {2, 2};
+  request_.gpus = {0, 2};
+  EXPECT_THAT(FormatCanary(request_, answer), HasSubstr(", ranks on GPUs 0,2 of each node\n"));
+  request_.gpus = {0, 1, 2, 3};
+  EXPECT_THAT(FormatCanary(request_, answer), HasSubstr(", ranks on GPUs 0,1 of node 0, 2,3 of node 1\n"));
+}
+
 // A job is not told about issues with a variable that it does not set, or a part that its machine lacks.
 TEST(KnownIssues, FitTheVariablesAndTheTopologyOfTheJob) {
   const auto known = ParseKnownIssues(ReadTextFile(KNOWN_ISSUES).value()).value();
@@ -106,6 +126,30 @@ TEST(KnownIssues, FitTheVariablesAndTheTopologyOfTheJob) {
   EXPECT_FALSE(has("NVIDIA/nccl#1304", {{"NCCL_ALGO", "Tree"}}, ""));
   EXPECT_TRUE(has("NVIDIA/nccl#2053", {}, "<gpu><c2c bw=\"1\"/></gpu>"));
   EXPECT_FALSE(has("NVIDIA/nccl#2053", {}, "<gpu/>"));
+}
+
+// No difference shows them, so what is known of them is said for every release that has them.
+TEST(KnownIssues, ThatNoRunCanShowAreToldWithTheReason) {
+  const auto issues = ParseKnownIssues(ReadTextFile(KNOWN_ISSUES).value());
+  ASSERT_TRUE(issues);
+  const auto ids = [&](const std::map<std::string, std::string>& environment, real_nccl::NcclRelease in_use,
+                       real_nccl::NcclRelease judged, int architecture) {
+    std::vector<std::string> found;
+    for (const KnownIssue& one :
+         IssuesFor(IssuesOfJob(*issues, environment, {{.topology = ""}}), in_use, judged, architecture, {})) {
+      EXPECT_THAT(Describe(one, ""), HasSubstr("; not judgeable here: " + one.unjudged + " (https://"));
+      found.push_back(one.id);
+    }
+    return found;
+  };
+  EXPECT_THAT(ids({}, {2, 24, 3}, {2, 28, 9}, 100), ElementsAre("NVIDIA/nccl#1646"));
+  EXPECT_THAT(ids({}, {2, 24, 3}, {2, 28, 9}, 90), IsEmpty()) << "another architecture";
+  EXPECT_THAT(ids({{"NCCL_NETDEVS_POLICY", "MAX:1"}}, {2, 28, 9}, {2, 29, 2}, 90),
+              ElementsAre("ROCm/rocm-systems#6552"));
+  EXPECT_THAT(ids({}, {2, 28, 9}, {2, 29, 2}, 90), IsEmpty()) << "a variable that the job does not set";
+  EXPECT_FALSE(
+      ParseKnownIssues(R"({"schema": 1, "issues": [{"id": "a", "title": "b", "url": "c", "since": "2.25.1",
+    "shows_as": [], "where": "d"}]})"));
 }
 
 TEST_F(Judging, AGraveDifferenceCountsWhenTheSecondRunShowsTheSame) {

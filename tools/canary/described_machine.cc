@@ -400,7 +400,9 @@ Result<std::vector<DescribedMachine>> DescribeNodes(const Installation& installa
     DYNAMICCL_TRY(const MachineInventory inventory, ParseMachineInventory(named, text));
     DYNAMICCL_TRY(text, TopologyOfInventory(named, inventory));
   }
-  if (text.find("CPU Affinity") != std::string::npos && text.find("GPU0") != std::string::npos)
+  // The first line names the columns: GPU0, GPU1, ..., CPU Affinity.
+  const std::string titles = text.substr(0, text.find('\n'));
+  if (titles.find("GPU0") != std::string::npos && titles.find("CPU Affinity") != std::string::npos)
     return WithHint(
         MakeError(ErrorKind::kInvalidArgument,
                   "{}: the matrix of `nvidia-smi topo -m`, which lacks the links' speeds and the PCI bridges",

@@ -111,6 +111,14 @@ void AddThreads(CLI::App& command, int& threads) {
       ->capture_default_str();
 }
 
+// Describes wrong usage as Finish describes other errors.
+std::string UsageMessage(const CLI::App* app, const CLI::Error& error) {
+  std::string command = "dynamiccl";
+  for (const CLI::App* const action : app->get_subcommands()) command += " " + action->get_name();
+  return dynamiccl::Describe(
+      {ErrorKind::kInvalidArgument, command + ": " + error.what(), "see `" + command + " --help`"});
+}
+
 int Finish(const Status& status) {
   if (status) return kOk;
   std::fputs(dynamiccl::Describe(status.error()).c_str(), stderr);
@@ -129,6 +137,7 @@ int main(int argc, char** argv) {
   AddThreads(*train, threads);
   AddThreads(*AddEval(app, eval_settings), threads);
   app.fallthrough();
+  app.failure_message(UsageMessage);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -32,7 +32,10 @@ endif()
 # What releases of NCCL choose by themselves, for `dynamiccl doctor --compare-nccl`.
 install(FILES traces/nccl_choices/releases.nccl-choices
         DESTINATION ${CMAKE_INSTALL_DATADIR}/dynamiccl/traces/nccl_choices)
+# For pickled dumps of PyTorch's Flight Recorder, which `dynamiccl hang` and `dynamiccl why` read as JSON.
+install(PROGRAMS traces/import/flight_recorder_to_json.py DESTINATION ${CMAKE_INSTALL_DATADIR}/dynamiccl/traces/import)
 install(FILES tools/canary/known_issues.json DESTINATION ${CMAKE_INSTALL_DATADIR}/dynamiccl/tools/canary)
+install(PROGRAMS tools/setup/fetch_nccl.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/dynamiccl/tools/setup)
 install(PROGRAMS tools/canary/collect_machine.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/dynamiccl/tools/canary)
 # The policy that DYNAMICCL_POLICY=starter names; docs/starter_policy.md has the command that made it.
 configure_file(policies/starter.dcpolicy ${PROJECT_BINARY_DIR}/share/dynamiccl/starter.dcpolicy COPYONLY)

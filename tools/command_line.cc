@@ -3,6 +3,7 @@
 #include "tools/command_line.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -52,6 +53,16 @@ constexpr struct {
     {".prom", "jobs write it: DYNAMICCL_METRICS=m.%r.prom"},
 };
 
+// What was wrong, in one line. CLI11 names words that it did not expect in reverse.
+std::string MessageOf(const CLI::ParseError& error, const CLI::App& app) {
+  const std::vector<std::string> words = app.remaining(true);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+    return fmt::format("not expected: {}", fmt::join(words, " "));
+  std::string message = error.what();
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  return message;
+}
+
 }  // namespace
 
 std::string IndentLines(const std::string& text) {
@@ -88,14 +99,25 @@ std::optional<int> CommandLine::Parse() {
   return std::nullopt;
 }
 
+std::string CommandLine::HintForProgram() const {
+  const std::vector<std::string> words = app_.remaining();
+  const bool starts_program = app_.get_description().find(" -- ") != std::string::npos;
+  if (!starts_program || !program_.empty() || words.empty() || words.front().starts_with('-')) return {};
+  return fmt::format("put the program after `--`: {} [OPTIONS] -- {}", app_.get_name(), ShellQuote(words));
+}
+
 int CommandLine::ReportUsage(const CLI::ParseError& error) {
-  std::string message = error.what();
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  const std::string suggestion = SuggestOption(app_, arguments_);
-  std::string hint = suggestion.empty() ? "" : fmt::format("did you mean {}? ", suggestion);
-  const std::string made = HowToMakeMissing(arguments_, message);
-  hint += made.empty() ? fmt::format("see `{} --help`", app_.get_name()) : made;
-  const Error described{ErrorKind::kInvalidArgument, fmt::format("{}: {}", app_.get_name(), message), hint};
+  const std::string message = MessageOf(error, app_);
+  std::string name = app_.get_name();
+  for (const CLI::App* const action : app_.get_subcommands()) name += " " + action->get_name();
+  std::string hint = HintForProgram();
+  if (hint.empty()) hint = HowToMakeMissing(arguments_, message);
+  if (hint.empty()) {
+    const std::string nearest = SuggestOption(app_, arguments_);
+    if (!nearest.empty()) hint = fmt::format("did you mean {}? ", nearest);
+    hint += fmt::format("see `{} --help`", name);
+  }
+  const Error described{ErrorKind::kInvalidArgument, fmt::format("{}: {}", name, message), hint};
   fmt::print(stderr, "{}", Describe(described));
   return kExitUsage;
 }

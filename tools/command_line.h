@@ -65,6 +65,8 @@ class CommandLine {
   std::string Quoted() const;
 
  private:
+  // The hint for a program that was named without "--". Empty if that was not the mistake.
+  std::string HintForProgram() const;
   // Prints what is wrong and a hint on standard error; returns kExitUsage.
   int ReportUsage(const CLI::ParseError& error);
 

@@ -96,7 +96,8 @@ int RunCommandProgram(const CommandProgram& program, std::vector<std::string> ar
   const Result<int> result = RunToTheEnd(*row, line);
   if (result) return *result;
   Error error = result.error();
-  if (const std::string made = HowToMakeMissing(arguments, error.message); !made.empty()) error.hint = made;
+  const std::string made = HowToMakeMissing(arguments, error.message);
+  if (error.kind == ErrorKind::kNotFound && !made.empty()) error.hint = made;
   fmt::print(stderr, "{}", Describe(error));
   return ExitCodeOf(error.kind);
 }

@@ -8,6 +8,7 @@
 #include <CLI/Formatter.hpp>
 #include <filesystem>
 
+#include "src/transport/topology.h"
 #include "tools/exit_code.h"
 
 namespace dynamiccl {
@@ -88,10 +89,11 @@ void RegisterLaunchOptions(CLI::App& app, LaunchOptions& options) {
 Result<LaunchPlan> PlanLaunch(LaunchOptions& options, std::vector<std::string> command) {
   if (command.empty()) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "no program given"),
-                    "put it after `--`: dynamiccl run -n 2 -- ./program");
+                    "put it after `--`, such as: -- torchrun --nproc-per-node 8 train.py");
   }
   options.runtime.hostccl = options.force_hostccl || (!options.force_no_hostccl && !MachineHasGpu());
   MakeAbsolute(options.runtime);
+  if (!options.runtime.topology.empty()) DYNAMICCL_CHECK_OK(LoadTopology(options.runtime.topology));
   DYNAMICCL_TRY(const Installation installation, FindInstallation(options.home));
   LaunchPlan plan{.command = std::move(command), .n_ranks = options.n_ranks};
   DYNAMICCL_TRY(plan.environment, RuntimeEnvironment(installation, options.runtime));

@@ -297,6 +297,17 @@ int Fail(const dynamiccl::Error& error) {
   return ExitCodeOf(error.kind);
 }
 
+// Describes wrong usage as Fail describes other errors. The ranks have equal arguments, so only the first one
+// says what is wrong.
+std::string UsageMessage(const CLI::App* app, const CLI::Error& error) {
+  const auto environment = dynamiccl::zero::ReadRankEnvironment();
+  if (environment && environment->rank > 0) return "";
+  std::string command = "dynamiccl zero";
+  for (const CLI::App* const action : app->get_subcommands()) command += " " + action->get_name();
+  return dynamiccl::Describe(
+      {ErrorKind::kInvalidArgument, command + ": " + error.what(), "see `" + command + " --help`"});
+}
+
 // Appends the options of settings files to the arguments, and prints the files' notes on rank 0. `translated`
 // gets the options that a file of another program stands for.
 dynamiccl::Status AddSettingsFiles(const CLI::App& train, std::vector<std::string>* arguments,
@@ -367,6 +378,7 @@ int main(int argc, char** argv) {
     if (!status) return Fail(status.error());
   }
   try {
+    app.failure_message(UsageMessage);
     std::reverse(arguments.begin(), arguments.end());  // CLI11 expects reversed order
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {

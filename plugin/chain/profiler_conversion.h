@@ -169,8 +169,8 @@ bool ConvertEvent(const From& from, To& to) {
   }
 }
 
-// Returns true if this version of the interface has the event state with this number of NCCL's. The states of
-// proxies changed with version 4.
+// Returns true if `version` of the profiler interface has the event state. `state` is the number that NCCL
+// gives it. Version 4 replaced the states of proxies.
 constexpr bool KnowsState(int version, int state) {
   if (version <= 3) return state == 8 || (state >= 9 && state <= 18);
   if (version == 4) return state >= 8 && state <= 22;

@@ -41,6 +41,7 @@ std::shared_ptr<DecisionLog> DecisionLog::At(const std::string& path) {
   const std::lock_guard lock(mutex);
   const auto [found, created] = logs->try_emplace(path);
   if (!created) return found->second;
+  MakeFolderOf(path);
   if (auto file = CreateOwnFile(path, O_WRONLY | O_APPEND)) {
     found->second.reset(new DecisionLog(std::move(file->fd)));
   } else {

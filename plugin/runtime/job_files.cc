@@ -8,6 +8,7 @@
 #include "plugin/border/no_throw.h"
 #include "plugin/border/real_nccl.h"
 #include "src/base/log.h"
+#include "src/base/own_file.h"
 #include "src/base/settings.h"
 #include "src/base/whole_file.h"
 #include "src/decision/saved_decisions.h"
@@ -37,6 +38,7 @@ void JobFiles::OpenTrace() {
   options.records_per_thread = records && *records > 0 ? static_cast<uint64_t>(*records) : kDefaultRecords;
   options.rank = rank_;
   options.world = settings_.world;
+  MakeFolderOf(options.path);
   options.library = (RunsOverHostccl() ? "hostccl " : "NCCL ") + NcclVersionName();
   auto recorder = Recorder::Open(options);
   if (!recorder) {

@@ -14,6 +14,7 @@
 #include "plugin/border/no_throw.h"
 #include "plugin/border/signal_block.h"
 #include "src/base/log.h"
+#include "src/base/own_file.h"
 #include "src/base/whole_file.h"
 #include "src/collective/legal_configs.h"
 
@@ -251,6 +252,7 @@ std::string MetricsText(const MetricsSource& source) {
 void KeepMetricsFile(std::string path, MetricsSource (*source)()) {
   g_keeper = new Keeper;
   g_keeper->path = std::move(path);
+  MakeFolderOf(g_keeper->path);
   g_keeper->source = source;
   ::pthread_atfork(nullptr, nullptr, [] { g_in_child.store(true); });
   ::atexit(WriteLast);

@@ -68,6 +68,11 @@ std::string OfThisProcess(const std::filesystem::path& path) {
 
 }  // namespace
 
+void MakeFolderOf(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) ::mkdir(folder.c_str(), 0777);
+}
+
 Result<std::optional<OwnFile>> ClaimOwnFile(const std::string& path, int flags) {
   flags |= O_CLOEXEC | O_NOFOLLOW;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {

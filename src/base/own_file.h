@@ -18,6 +18,10 @@ struct OwnFile {
   std::string path;
 };
 
+// Makes the folder of `path` ("traces" of "traces/0.ctrace") unless it exists. The folder above it is not
+// made: a mistyped path leaves no tree of folders. If it fails, creating the file fails too and says why.
+void MakeFolderOf(const std::string& path);
+
 // Creates a new file of mode 0600 at `path` and opens it with `flags` of open(2). A regular file of this user
 // that is already there is replaced; a process that still has the old file mapped keeps it. Returns nothing
 // when another process holds the lock. Fails with kUnavailable, and says why, at a link, a pipe, a device or

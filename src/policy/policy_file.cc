@@ -81,7 +81,9 @@ PolicyHeader HeaderFor(const Policy& policy, const Layout& layout) {
 
 Status CheckHeader(const PolicyHeader& header, size_t file_bytes) {
   if (std::memcmp(header.magic, kPolicyMagic, sizeof(kPolicyMagic)) != 0)
-    return Damaged(0, "not a policy file (magic)");
+    return WithHint(
+        MakeError(ErrorKind::kCorrupt, "byte 0: not a policy file (magic)"),
+        "name a .dcpolicy; `dynamiccl train` makes them, and `dynamiccl why FILE` reads traces and logs");
   if (header.format_version != kPolicyFormatVersion && header.format_version != kPolicyVersionWithEffects) {
     return OtherVersion(offsetof(PolicyHeader, format_version),
                         fmt::format("format version {}, this build reads {} and {}", header.format_version,

@@ -3,9 +3,9 @@
 //
 // Each class of ranks runs ahead in its own time until it waits for a collective (Advance). When the last
 // class of ranks has issued a collective and the communicator is free, an event starts its transfer after the
-// latency (BeginNext); the links then decide when it ends (shared_links.h). Only ends of transfers let ranks
-// go on, so whatever a rank issues then never lies before the time of that end, and events can be processed
-// in order of time.
+// latency (BeginNext); the links then decide when it ends (shared_links.h). A waiting rank goes on only when
+// a transfer ends, so nothing that it issues afterwards is earlier than that end. Events can therefore be
+// processed in order of time.
 #include "src/simulator/event_simulation.h"
 
 #include <algorithm>

@@ -172,6 +172,13 @@ assert said["structure"]["from_a_policy"] and said["thresholds"]["quiet_calls"] 
   [[ "$output" == *"Options of dynamiccl-agents:"*"--trained-on "* ]]
 }
 
+@test "wrong usage of train is an error like those of other commands" {
+  run --separate-stderr "$DYNAMICCL_BIN" train -o p.dcpolicy
+  [ "$status" -eq 2 ]
+  [ "$stderr" = "error: dynamiccl train: --measurements is required
+  hint: see \`dynamiccl train --help\`" ]
+}
+
 @test "what cannot be trained or written leaves standard output empty" {
   run --separate-stderr "$DYNAMICCL_BIN" train missing.measurements -o p.dcpolicy --json -
   [ "$status" -eq 2 ]

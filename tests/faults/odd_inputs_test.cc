@@ -52,7 +52,7 @@ class OddInputs : public JobTest {
     EXPECT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
     fs::create_directory(Path("folder"));
     fs::create_symlink("/dev/zero", Path("link_to_device"));
-    odd_ = {"pipe", "folder", "missing/file"};
+    odd_ = {"pipe", "folder", "missing/folder/file"};
     // As root, in a folder of our own.
     if (::mknod(Path("device").c_str(), S_IFCHR | 0600, makedev(1, 5)) == 0) odd_.push_back("device");
   }

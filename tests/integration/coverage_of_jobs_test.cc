@@ -116,9 +116,21 @@ TEST_F(CoverageOfJobs, MemoryThatTheProgramTellsOfIsInMetricsAndTrace) {
   EXPECT_EQ(std::count_if(records.begin(), records.end(), is_memory), 3);
 }
 
+TEST_F(CoverageOfJobs, FilesGetTheFolderThatIsMissing) {
+  const JobResult job = Run({.n_ranks = 2,
+                             .rounds = "1",
+                             .environment = {{"DYNAMICCL_TRACE", "%d/traces/%r.ctrace"},
+                                             {"DYNAMICCL_METRICS", "%d/metrics/%r.prom"},
+                                             {"DYNAMICCL_DECISION_LOG", "%d/logs/%r.log"},
+                                             {"DYNAMICCL_MODE", "adaptive"}}});
+  ASSERT_TRUE(job.ok()) << job.AllOutput();
+  for (const char* const file : {"traces/1.ctrace", "metrics/1.prom", "logs/1.log"})
+    EXPECT_NE(job.Text(file), "") << file << "\n" << job.AllOutput();
+}
+
 TEST_F(CoverageOfJobs, AFileThatCannotBeWrittenIsSaidOnceAndHarmsNothing) {
   const JobResult job =
-      Run({.n_ranks = 2, .rounds = "1", .environment = {{"DYNAMICCL_METRICS", "%d/none/m.prom"}}});
+      Run({.n_ranks = 2, .rounds = "1", .environment = {{"DYNAMICCL_METRICS", "%d/none/none/m.prom"}}});
   EXPECT_TRUE(job.ok());
   EXPECT_EQ(LinesWith(job.output[0], "metrics cannot be written").size(), 1u) << job.AllOutput();
 }

@@ -155,6 +155,8 @@ END
   refused() { run canary "$@"; echo "$output"; [ "$status" -eq 2 ]; }
   refused 2.28.9 1.2.3 --machine dgx_a100
   [[ "$output" == *"tools/setup/fetch_nccl.sh 1.2.3"* ]]
+  refused 1.2.3 1.2.4 --machine dgx_a100
+  [[ "$output" == *"no NCCL 1.2.3, 1.2.4 in the cache"*"fetch_nccl.sh 1.2.3 1.2.4 "* ]]
   refused 2.28.9 2.28.9 --machine dgx_a1000
   [[ "$output" == *"no machine is called 'dgx_a1000'"* && "$output" == *"dgx_a100"* ]]
   refused 2.28.9 2.28.9 --machine dgx_a100 --world 2x9
@@ -170,6 +172,9 @@ END
   [[ "$output" == *"./cut.xml: "*"NCCL_TOPO_DUMP_FILE"* ]]
   refused 2.28.9 2.28.9 --machine "$DYNAMICCL_BIN"
   [[ "$output" == *"neither a topology of NCCL nor of collect_machine.sh"* ]]
+  printf '\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV18\t0-55\n' >topo
+  refused 2.28.9 2.28.9 --machine topo
+  [[ "$output" == *"the matrix of \`nvidia-smi topo -m\`, which lacks"*"collect_machine.sh"* ]]
   refused 2.28.9 2.28.9 --machine "$(topology g5)"
   [[ "$output" == *"g5 has no <net>, and 2 nodes need a network"*"--world 1x8"* ]]
   sed 's/speed="100000"/speed="fast"/' "$(topology four_a100_mesh)" >fast.xml

@@ -59,6 +59,33 @@ dynamiccl() { "$DYNAMICCL_BIN" "$@"; }
   [ "$status" -eq 2 ]
 }
 
+@test "a program without -- is an error that says where it belongs" {
+  run dynamiccl tune python train.py --lr 3
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"not expected: python train.py --lr 3"*"hint: put the program after \`--\`: dynamiccl tune [OPTIONS] -- python train.py --lr 3" ]]
+}
+
+@test "wrong usage of an action names the action's help" {
+  run dynamiccl trace import file.json
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"dynamiccl trace import: --output is required"*"see \`dynamiccl trace import --help\`"* ]]
+}
+
+@test "an unknown topology is refused before the job starts" {
+  for command in run "record -o t.ctrace" "ab default ring/simple/1" "pilot -o p" "tune -o t"; do
+    run dynamiccl $command -n 2 --topology two-node-slow-rail -- touch started
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"topology 'two-node-slow-rail' is neither a preset nor a readable file"*"hint: presets: "* ]]
+    [ ! -e started ]
+  done
+}
+
+@test "a recorded program that did not call NCCL is told what that needs" {
+  run dynamiccl record -o t.ctrace -n 2 -- true
+  [ "$status" -eq 3 ]
+  [[ "$output" == *"no process called NCCL"*"hint: "*"dynamiccl doctor"*"backend dynamiccl"* ]]
+}
+
 @test "run -q says nothing of a job that ends well, and how one ended that did not" {
   run dynamiccl run -q -n 2 -- true
   [ "$status" -eq 0 ]
@@ -123,6 +150,11 @@ assert all(f["advice"] for f in found["findings"] if f["verdict"] != "OK")'
   [[ "$output" == *"DYNAMICCL_TIMES='al' is none of 0, 1 and all"* ]]
   DYNAMICCL_TIMES=all run dynamiccl config check
   [ "$status" -eq 0 ]
+  DYNAMICCL_TRACE=traces/%r.ctrace DYNAMICCL_METRICS=%h/m/%r.prom run dynamiccl config check
+  [ "$status" -eq 0 ]
+  DYNAMICCL_TRACE=absent/traces/%r.ctrace run dynamiccl config check
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"FAIL  DYNAMICCL_TRACE"*"no folder absent/traces"*"mkdir -p absent/traces"* ]]
   run dynamiccl config check
   [ "$status" -eq 0 ]
 }

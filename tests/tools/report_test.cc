@@ -118,6 +118,15 @@ TEST(Report, UnknownKindOfInputSaysWhatFits) {
   EXPECT_THAT(inputs.error().hint, HasSubstr(".ctrace"));
 }
 
+TEST(Report, LogsAloneAreAnErrorAndNoEmptyPage) {
+  const std::string path = ::testing::TempDir() + "nccl.log";
+  std::ofstream(path) << "vm:1:1 [0] NCCL INFO AllReduce: opCount 0\n";
+  const auto inputs = ReadReportInputs({path}, "");
+  ASSERT_FALSE(inputs.has_value());
+  EXPECT_THAT(inputs.error().message, HasSubstr(path));
+  EXPECT_THAT(inputs.error().hint, HasSubstr("dynamiccl why"));
+}
+
 TEST(Report, DamagedDemoResultIsAnErrorWithItsPath) {
   const std::string path = ::testing::TempDir() + "damaged-demo.json";
   for (const char* text :

@@ -176,4 +176,10 @@ END
   run "$DYNAMICCL_BIN" replay w.ctrace --simulate dgx-h100 --measurements s.measurements --measured-topology all_reduce
   [ "$status" -eq 0 ]
   [[ "$(tr -s ' ' <<<"$output")" == *"AllReduce 64K..80K 2 129K "*" 100.0 100.0"* ]]
+  run "$DYNAMICCL_BIN" replay w.ctrace --simulate dgx-h100 --measurements s.measurements --measured-topology other
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"no topology 'other' to take times from"*"--measured-topology: all_reduce"* ]]
+  run "$DYNAMICCL_BIN" replay w.ctrace --simulate dgx_h100
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"system 'dgx_h100' is neither"*"described: "*"dgx-h100"* ]]
 }

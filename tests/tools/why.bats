@@ -25,18 +25,69 @@ assert [part[\"id\"] for part in answer[\"parts\"]][0] == \"job\"
   [ "$status" -eq 0 ]
 }
 
+@test "files that users have at hand and that are not read are named, with what to do" {
+  python3 -c '
+import json, os, pickle
+dump = json.load(open(os.environ["DYNAMICCL_SOURCE"] + "/traces/samples/flight_recorder_rank_1.json"))
+pickle.dump(dump, open("nccl_trace_rank_1", "wb"), protocol=2)'
+  for command in "why nccl_trace_rank_1" "hang nccl_trace_rank_1" "trace import nccl_trace_rank_1 -o x.ctrace"; do
+    run "$DYNAMICCL_BIN" $command
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"nccl_trace_rank_1: a pickled dump of PyTorch"*"flight_recorder_to_json.py nccl_trace_rank_1 >"* ]]
+  done
+  python3 "$DYNAMICCL_SOURCE/traces/import/flight_recorder_to_json.py" nccl_trace_rank_1 >nccl_trace_rank_1.json
+  run "$DYNAMICCL_BIN" why nccl_trace_rank_1.json
+  [ "$status" -eq 0 ]
+  echo '[rank0]:[E1129 10:10:00 ProcessGroupNCCL.cpp:629] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1234)' >train.err
+  run "$DYNAMICCL_BIN" why train.err
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"a log of PyTorch in which a collective timed out"*"docs/hang.md"* ]]
+  printf 'SQLite format 3\0' >report.sqlite
+  run "$DYNAMICCL_BIN" why report.sqlite
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"an SQLite database, as Nsight Systems exports one, which is not read"*"torch.profiler"* ]]
+}
+
+@test "hang takes the output of a record that still runs, and its folder" {
+  mkdir running
+  cp z.ctrace 'running/job.ctrace~vm.7.part'
+  for path in running/job.ctrace running; do
+    run "$DYNAMICCL_BIN" hang "$path"
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"nothing differs: all ranks issued the same calls"*"waits outside of NCCL's functions"* ]]
+  done
+  run "$DYNAMICCL_BIN" hang running/other.ctrace
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"running/other.ctrace"* ]]
+}
+
+@test "hang takes a folder of Flight Recorder dumps" {
+  mkdir dumps
+  cp "$DYNAMICCL_SOURCE/traces/samples/flight_recorder_rank_1.json" dumps/nccl_trace_rank_1
+  run "$DYNAMICCL_BIN" hang dumps
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"there is no trace of rank 0 of 2"* ]]
+}
+
 @test "a file that says nothing is an error that says what is read" {
   echo "no collectives here" >notes.txt
   run "$DYNAMICCL_BIN" why notes.txt
   [ "$status" -eq 2 ]
-  [[ "$output" == *"notes.txt: no known format"* && "$output" == *"hint: these are read"* ]]
+  [[ "$output" == *"notes.txt: no known format"* && "$output" == *"hint: what is read: traces"* ]]
   mkdir folder
   run "$DYNAMICCL_BIN" why folder
   [ "$status" -eq 2 ]
   [[ "$output" == *"folder: no file in it"* ]]
-  cp z.ctrace folder
+  cp notes.txt folder
+  : >folder/empty.err
   run "$DYNAMICCL_BIN" why folder
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"folder: no file in it of a kind that is read"*"hint: name one of the files"* ]]
+  cp z.ctrace folder
+  run --separate-stderr "$DYNAMICCL_BIN" why folder
   [ "$status" -eq 0 ]
+  [[ "$stderr" == *"left out: folder/empty.err: the file is empty"*"left out: folder/notes.txt: no known format"* ]]
+  [[ "$output" == *"ZeRO stage 2"* ]]
   run "$DYNAMICCL_BIN" why z.ctrace z.ctrace
   [ "$status" -eq 2 ]
   [[ "$output" == *"files of one job"* ]]

@@ -35,6 +35,16 @@ TEST(BadInput, DataThatIsNotThere) {
   ExpectFailure({"train", "--data", "/no/such/file"}, kUsage, "/no/such/file: no such file");
 }
 
+TEST(BadInput, WrongUsageIsAnErrorLikeOthersOnTheFirstRankAlone) {
+  ExpectFailure(
+      {"train"}, kUsage,
+      "error: dynamiccl zero train: --data is required\n  hint: see `dynamiccl zero train --help`\n");
+  const std::vector<RankOutcome> ranks = RunRanks({.ranks = 2, .arguments = {"train", "--steps", "many"}});
+  ASSERT_EQ(ranks.size(), 2u);
+  EXPECT_THAT(ranks[0].output, HasSubstr("error: dynamiccl zero train: "));
+  EXPECT_EQ(ranks[1].output, "");
+}
+
 TEST(BadInput, EmptyDataFile) {
   const TemporaryFolder folder;
   std::ofstream(folder / "empty.txt");

@@ -24,9 +24,10 @@ std::string RuleFor(Collective collective, const std::string& config) {
 Result<CollectiveConfig> ConfigOf(const std::string& text, const std::string& setting) {
   if (text == "nccl") return kLeaveNcclAlone;
   if (const auto config = ParseConfig(text)) return *config;
-  return WithHint(MakeError(ErrorKind::kInvalidArgument, "'{}' in '{}' is no configuration", text, setting),
+  const std::string where = text == setting ? "" : fmt::format(" in '{}'", setting);
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "'{}'{} is no configuration", text, where),
                   "a setting is default, a file of rules, a config such as ring/simple/1, or "
-                  "allgather=ring/simple/1,allreduce=tree/ll");
+                  "allgather=ring/simple/1,allreduce=tree/ll; the program to run comes after `--`");
 }
 
 // Returns the rules for the part "collective=config" of a setting.

@@ -377,14 +377,14 @@ Result<RecognisedJob> RecogniseJob(const RecordedStep& step) {
 Result<double> ShareOfCalls(const AdvisedJob& job, const RecordedStep& step) {
   DYNAMICCL_TRY(const Operations issued, OperationsOf(job));
   if (issued.empty() || step.operations.empty()) return 0;
+  const Operations recorded = Of(step, [&](const WireOperation& one) {
+    return std::ranges::any_of(issued, [&](const WireOperation& other) { return SameCall(one, other); });
+  });
   size_t most = 0;
-  for (size_t first = 0; first < issued.size(); ++first) {
+  for (size_t first = 0; first < issued.size() && most < recorded.size(); ++first) {
     size_t same = 0;
-    while (same < step.operations.size() &&
-           SameCall(issued[(first + same) % issued.size()], step.operations[same]))
-      ++same;
+    while (same < recorded.size() && SameCall(issued[(first + same) % issued.size()], recorded[same])) ++same;
     most = std::max(most, same);
-    if (most == step.operations.size()) break;
   }
   return static_cast<double>(most) / static_cast<double>(std::max(issued.size(), step.operations.size()));
 }

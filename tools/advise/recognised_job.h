@@ -30,8 +30,9 @@ struct RecognisedJob {
 Result<RecognisedJob> RecogniseJob(const RecordedStep& step);
 
 // Compares the calls that the job would issue with the recorded calls, in order. Returns the share of
-// recorded calls that agree, from 0 to 1, for the best starting point within the job's step. Operators, roots
-// and phases are not compared.
+// recorded calls that agree, from 0 to 1, for the best starting point within the job's step. Recorded calls
+// that the job never issues, such as broadcasts of buffers, do not agree, and are passed over. Operators,
+// roots and phases are not compared.
 Result<double> ShareOfCalls(const AdvisedJob& job, const RecordedStep& step);
 
 }  // namespace dynamiccl

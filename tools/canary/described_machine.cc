@@ -29,6 +29,9 @@ using cuda_standin::XmlElement;
 constexpr const char* kDriverVersion = "13000";  // CUDA 13.0: every release up to now accepts it
 constexpr const char* kNvSwitch = "0000:05:00.0";
 constexpr int kFirstBus = 0x10, kLastBus = 0xff;
+constexpr const char* kHowToDescribe =
+    "run the job once with NCCL_TOPO_DUMP_FILE=topology.xml, or collect_machine.sh on the node "
+    "(docs/canary.md)";
 constexpr const char* kHowToDump =
     "let NCCL write the file: run the job once with NCCL_TOPO_DUMP_FILE=topology.xml";
 
@@ -384,7 +387,9 @@ Result<std::vector<DescribedMachine>> DescribeNodes(const Installation& installa
   };
   if (named.find('/') == std::string::npos && named.find('.') == std::string::npos) {
     const std::string file = FindDataFile(installation, fmt::format("{}/{}.machine", kMachines, named));
+    std::error_code none;
     if (!file.empty()) return described(file);
+    if (std::filesystem::exists(named, none)) return DescribeNodes(installation, "./" + named);
     return WithHint(MakeError(ErrorKind::kNotFound, "no machine is called '{}'", named),
                     fmt::format("known: {}; or give a file that NCCL wrote (NCCL_TOPO_DUMP_FILE)",
                                 fmt::join(KnownMachines(installation), ", ")));
@@ -395,11 +400,19 @@ Result<std::vector<DescribedMachine>> DescribeNodes(const Installation& installa
     DYNAMICCL_TRY(const MachineInventory inventory, ParseMachineInventory(named, text));
     DYNAMICCL_TRY(text, TopologyOfInventory(named, inventory));
   }
+  // The first line names the columns: GPU0, GPU1, ..., CPU Affinity.
+  const std::string titles = text.substr(0, text.find('\n'));
+  if (titles.find("GPU0") != std::string::npos && titles.find("CPU Affinity") != std::string::npos)
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument,
+                  "{}: the matrix of `nvidia-smi topo -m`, which lacks the links' speeds and the PCI bridges",
+                  named),
+        kHowToDescribe);
   if (text.find_first_not_of(" \t\r\n") == std::string::npos ||
       text[text.find_first_not_of(" \t\r\n")] != '<')
     return WithHint(MakeError(ErrorKind::kInvalidArgument,
                               "{}: neither a topology of NCCL nor of collect_machine.sh", named),
-                    kHowToDump);
+                    kHowToDescribe);
   return DescribeHosts(named, text);
 }
 

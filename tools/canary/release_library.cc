@@ -19,20 +19,22 @@ constexpr const char* kLibrary = "libnccl.so.2";
 std::string ReleasesInCache() {
   std::vector<std::string> known;
   for (const ReleaseLibrary& one : CachedReleases()) known.push_back(one.text());
-  return known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "));
+  return known.empty() ? "no release" : fmt::format("{}", fmt::join(known, ", "));
 }
 
-tl::unexpected<Error> NotFetched(const NcclRelease& release) {
+tl::unexpected<Error> NotFetched(const std::vector<std::string>& releases) {
   return WithHint(
-      MakeError(ErrorKind::kNotFound, "no NCCL {} in the cache", release.text()),
-      fmt::format(
-          "tools/setup/fetch_nccl.sh {0} fetches it from PyPI, or give the path of a {1}; there are {2}",
-          release.text(), kLibrary, ReleasesInCache()));
+      MakeError(ErrorKind::kNotFound, "no NCCL {} in the cache, which holds {}", fmt::join(releases, ", "),
+                ReleasesInCache()),
+      fmt::format("tools/setup/fetch_nccl.sh {} fetches from PyPI (an installation has the script in "
+                  "share/dynamiccl/tools/setup), or give the path of a {}",
+                  fmt::join(releases, " "), kLibrary));
 }
 
 tl::unexpected<Error> NoRelease(const std::string& word) {
-  return WithHint(MakeError(ErrorKind::kNotFound, "{}: neither a release nor a file", word),
-                  fmt::format("a release has three numbers, as 2.28.9; there are {}", ReleasesInCache()));
+  return WithHint(
+      MakeError(ErrorKind::kNotFound, "{}: neither a release nor a file", word),
+      fmt::format("a release has three numbers, as 2.28.9; the cache holds {}", ReleasesInCache()));
 }
 
 // Removes "v" and "-1" from a release such as "v2.28.9-1", the form of NCCL's tags.
@@ -60,7 +62,37 @@ Result<ReleaseLibrary> FromFile(const fs::path& file) {
   return ReleaseLibrary{*release, file.parent_path().string()};
 }
 
+// Finds the library in the file or folder that `word` names.
+Result<ReleaseLibrary> FromPath(const std::string& word) {
+  const fs::path path = fs::is_directory(word) ? fs::path(word) / kLibrary : fs::path(word);
+  std::error_code none;
+  const fs::path file = fs::canonical(path, none);
+  if (none) return NoRelease(word);
+  // The loader looks for libnccl.so.2, so the folder must have a file or link of that name.
+  if (!fs::exists(file.parent_path() / kLibrary))
+    return MakeError(ErrorKind::kNotFound, "{} has no {}", file.parent_path().string(), kLibrary);
+  return FromFile(file);
+}
+
 }  // namespace
+
+Result<std::vector<ReleaseLibrary>> FindReleaseLibraries(const std::vector<std::string>& words) {
+  std::vector<ReleaseLibrary> found;
+  std::vector<std::string> missing;
+  for (const std::string& word : words) {
+    if (const auto release = real_nccl::ParseRelease(WithoutTag(word))) {
+      if (const auto folder = real_nccl::FindNcclLibraryFolder(*release))
+        found.push_back({*release, *folder});
+      else
+        missing.push_back(release->text());
+      continue;
+    }
+    DYNAMICCL_TRY(ReleaseLibrary library, FromPath(word));
+    found.push_back(std::move(library));
+  }
+  if (!missing.empty()) return NotFetched(missing);
+  return found;
+}
 
 std::optional<NcclRelease> ReleaseInText(std::string_view content) {
   constexpr std::string_view kMark = "NCCL version ";
@@ -78,22 +110,6 @@ std::vector<ReleaseLibrary> CachedReleases() {
   for (const NcclRelease& release : real_nccl::FetchedReleases())
     found.push_back({release, *real_nccl::FindNcclLibraryFolder(release)});
   return found;
-}
-
-Result<ReleaseLibrary> FindReleaseLibrary(const std::string& word) {
-  if (const auto release = real_nccl::ParseRelease(WithoutTag(word))) {
-    const auto folder = real_nccl::FindNcclLibraryFolder(*release);
-    if (!folder) return NotFetched(*release);
-    return ReleaseLibrary{*release, *folder};
-  }
-  const fs::path path = fs::is_directory(word) ? fs::path(word) / kLibrary : fs::path(word);
-  std::error_code none;
-  const fs::path file = fs::canonical(path, none);
-  if (none) return NoRelease(word);
-  // The loader looks for libnccl.so.2, so the folder must have a file or link of that name.
-  if (!fs::exists(file.parent_path() / kLibrary))
-    return MakeError(ErrorKind::kNotFound, "{} has no {}", file.parent_path().string(), kLibrary);
-  return FromFile(file);
 }
 
 }  // namespace dynamiccl

@@ -17,10 +17,10 @@ struct ReleaseLibrary {
   std::string text() const { return release.text(); }
 };
 
-// Finds the library that `word` names. `word` is a release in the user's cache ("2.28.9"), the path of a
+// Finds the library that each word names: a release in the user's cache ("2.28.9"), the path of a
 // libnccl.so.2, or the path of a folder that holds one, for example in a torch wheel. The version is read
-// from the file without loading the library.
-Result<ReleaseLibrary> FindReleaseLibrary(const std::string& word);
+// from the file without loading the library. One error names all releases that the cache lacks.
+Result<std::vector<ReleaseLibrary>> FindReleaseLibraries(const std::vector<std::string>& words);
 
 // The releases of the cache, the oldest first.
 std::vector<ReleaseLibrary> CachedReleases();

@@ -292,10 +292,7 @@ Result<CanaryRequest> RequestOf(const Installation& installation, const CanaryOp
   DYNAMICCL_CHECK_OK(TakeGpus(options.gpus, request));
   DYNAMICCL_TRY(request.connecting, ConnectingOf(options.connect));
   DYNAMICCL_TRY(request.stack_kib, StackOf(options.stack));
-  for (const std::string& word : options.releases) {
-    DYNAMICCL_TRY(ReleaseLibrary library, FindReleaseLibrary(word));
-    request.releases.push_back(std::move(library));
-  }
+  DYNAMICCL_TRY(request.releases, FindReleaseLibraries(options.releases));
   return request;
 }
 

@@ -18,6 +18,7 @@
 #include "tools/exit_code.h"
 #include "tools/hang/hang_findings.h"
 #include "tools/hang/known_hangs.h"
+#include "tools/record/recorded_launch.h"
 #include "tools/report/json_output.h"
 #include "traces/format/trace_files.h"
 #include "traces/format/trace_header.h"
@@ -39,24 +40,35 @@ struct HangOptions {
 };
 
 bool IsTraceName(const std::filesystem::path& path) {
-  return path.extension() == ".ctrace" || path.extension() == ".ctracez";
+  return path.extension() == ".ctrace" || path.extension() == ".ctracez" || path.extension() == ".part";
 }
 
-// The named files, and the .ctrace and .ctracez files of named folders, sorted.
+// The traces of a folder; all of its files if there is no trace, since dumps of PyTorch's Flight Recorder may
+// have any name.
+std::vector<std::string> FilesIn(const std::string& folder) {
+  std::vector<std::string> traces, others;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.is_regular_file()) (IsTraceName(entry.path()) ? traces : others).push_back(entry.path());
+  return traces.empty() ? others : traces;
+}
+
+// The named files, and those that FilesIn finds in named folders, sorted. While `dynamiccl record` runs, the
+// files of its processes stand for its output.
 Result<std::vector<std::string>> TracesIn(const std::vector<std::string>& inputs) {
   std::vector<std::string> paths;
+  const auto add = [&](const std::vector<std::string>& files) {
+    paths.insert(paths.end(), files.begin(), files.end());
+  };
   for (const std::string& input : inputs) {
-    if (!std::filesystem::is_directory(input)) {
-      paths.push_back(input);
-      continue;
-    }
-    for (const auto& entry : std::filesystem::directory_iterator(input)) {
-      if (entry.is_regular_file() && IsTraceName(entry.path())) paths.push_back(entry.path());
-    }
+    const std::vector<std::string> parts = FindParts(input);
+    if (std::filesystem::is_directory(input))
+      add(FilesIn(input));
+    else
+      add(parts.empty() ? std::vector{input} : parts);
   }
   std::sort(paths.begin(), paths.end());
   if (!paths.empty()) return paths;
-  return WithHint(MakeError(ErrorKind::kNotFound, "{}: no .ctrace file in it", fmt::join(inputs, ", ")),
+  return WithHint(MakeError(ErrorKind::kNotFound, "{}: no file in it", fmt::join(inputs, ", ")),
                   "record with DYNAMICCL_TRACE=folder/%r.ctrace; what it holds survives a hang and a kill");
 }
 
@@ -86,8 +98,12 @@ Result<Trace> ReadTraceOrDump(const std::string& path, uint64_t newest) {
 Result<JobCalls> ReadJob(const std::vector<std::string>& paths, uint64_t newest,
                          std::vector<std::string>& left_out) {
   JobCalls job;
+  std::string hint =
+      "give the .ctrace files, or the dumps of PyTorch's Flight Recorder, that the ranks of one job left";
   for (const std::string& path : paths) {
     const Result<Trace> trace = ReadTraceOrDump(path, newest);
+    if (!trace && !trace.error().hint.empty() && !trace.error().hint.starts_with(kNameFormat))
+      hint = trace.error().hint;
     const std::vector<std::string> lost = trace ? trace->damage : std::vector{trace.error().message};
     for (const std::string& what : lost) spdlog::warn("left out: {}", what);
     left_out.insert(left_out.end(), lost.begin(), lost.end());
@@ -95,9 +111,7 @@ Result<JobCalls> ReadJob(const std::vector<std::string>& paths, uint64_t newest,
     for (const TraceSection& section : trace->sections) job.Add(section);
   }
   if (!job.processes.empty()) return job;
-  return WithHint(
-      MakeError(ErrorKind::kCorrupt, "none of {} files can be read", paths.size()),
-      "give the .ctrace files, or the dumps of PyTorch's Flight Recorder, that the ranks of one job left");
+  return WithHint(MakeError(ErrorKind::kCorrupt, "none of {} files can be read", paths.size()), hint);
 }
 
 // One clause about the tuners' answers: equal on all ranks, different, or not recorded.
@@ -130,8 +144,11 @@ void PrintHang(const JobCalls& job, const HangDiagnosis& diagnosis, const std::v
     between = "\n";
   }
   if (diagnosis.findings.empty())
-    fmt::print("nothing differs: all ranks{} issued the same calls and returned from them\n",
-               all_read ? "" : " whose files could be read");
+    fmt::print(
+        "nothing differs: all ranks{} issued the same calls and returned from them\n"
+        "  A job that stands still all the same waits outside of NCCL's functions: for a kernel, a link or "
+        "itself.\n",
+        all_read ? "" : " whose files could be read");
   for (const KnownIssue& issue : known)
     fmt::print("\nknown: {}\n  It fits by release and by where the ranks stand.\n", Describe(issue, ""));
   fmt::print("\n{} processes, {} communicators, {} calls compared; {}\n", job.processes.size(),
@@ -177,10 +194,14 @@ Json HangJson(const JobCalls& job, const HangDiagnosis& diagnosis, const std::ve
 Result<int> HangCommand(CommandLine& line) {
   HangOptions options;
   line.app()
-      .add_option("traces", options.inputs,
-                  "Traces of a job's ranks, dumps of PyTorch's Flight Recorder, or a folder of traces")
+      .add_option(
+          "traces", options.inputs,
+          "Traces of a job's ranks, the output of a `record` that still runs, dumps of PyTorch's Flight "
+          "Recorder, or a folder of them")
       ->required()
-      ->check(CLI::ExistingPath);
+      ->check(CLI::Validator(
+          [](std::string& path) { return FindParts(path).empty() ? CLI::ExistingPath(path) : std::string(); },
+          "PATH"));
   line.app()
       .add_option("--newest", options.newest, "Records of each thread to look at, from its last one back")
       ->check(CLI::Range(uint64_t{16}, uint64_t{1} << 32))

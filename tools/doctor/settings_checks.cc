@@ -24,6 +24,9 @@ namespace {
 constexpr std::array kReadFiles = {Setting::kPolicy, Setting::kRules, Setting::kDecisions,
                                    Setting::kSiteStore};
 
+// Settings that name files which each process of a job writes.
+constexpr std::array kWrittenFiles = {Setting::kTrace, Setting::kMetrics, Setting::kDecisionLog};
+
 // A setting that takes one of a few words.
 struct WordSetting {
   Setting setting;
@@ -98,11 +101,27 @@ std::vector<Finding> CheckNamedFiles() {
   return findings;
 }
 
+// A job makes the folder of a file that it writes, but not the folder above that one. A folder whose name has
+// a part such as %h is not checked, because only the job knows its name.
+std::vector<Finding> CheckWrittenFiles() {
+  std::vector<Finding> findings;
+  for (const Setting setting : kWrittenFiles) {
+    const std::filesystem::path path = TextSetting(setting);
+    const std::filesystem::path folder = path.parent_path(), above = folder.parent_path();
+    std::error_code none;
+    if (above.empty() || folder.string().find('%') != std::string::npos) continue;
+    if (std::filesystem::is_directory(folder, none) || std::filesystem::is_directory(above, none)) continue;
+    findings.push_back({Row(setting).name, fmt::format("{}: no folder {}", path.string(), folder.string()),
+                        Verdict::kFail, fmt::format("mkdir -p {}", folder.string())});
+  }
+  return findings;
+}
+
 }  // namespace
 
 std::vector<Finding> CheckSettings() {
   std::vector<Finding> findings = CheckNames();
-  for (const auto& group : {CheckValues(), CheckNamedFiles()})
+  for (const auto& group : {CheckValues(), CheckNamedFiles(), CheckWrittenFiles()})
     findings.insert(findings.end(), group.begin(), group.end());
   return findings;
 }

@@ -45,7 +45,7 @@ std::optional<Receipt> CheckDebug(const Judged& judged) {
   return std::nullopt;
 }
 
-// The log file that `dynamiccl run` found proves the setting.
+// NCCL_DEBUG_FILE is in effect if `dynamiccl run` found the log file.
 std::optional<Receipt> CheckDebugFile(const Judged& judged) {
   const auto& file = judged.evidence.nccl_log_file;
   if (!file) return std::nullopt;

@@ -89,6 +89,7 @@ class RunReader {
     const std::string pattern = ValueOf(Row(setting).name);
     if (pattern.empty()) return;
     const std::vector<std::string> paths = FilesWrittenSince(pattern, run_.begun);
+    if (paths.empty()) receipts_.unwritten.emplace_back(Row(setting).name);
     if (!paths.empty()) Add(paths.front());
   }
 
@@ -126,12 +127,18 @@ void AddLines(const RunReceipts& run, Standing standing, const char* mark, std::
   }
 }
 
-// Adds one line with all settings that cannot be proved, and one line that says which files would prove them.
+// Adds a line for each file that was not written, one line with all other settings that cannot be proved, and
+// one that says which files would prove them.
 void AddUnproved(const RunReceipts& run, std::vector<std::string>& lines) {
   std::vector<std::string> names;
   bool of_nccl = false;
   for (const Receipt& receipt : run.receipts) {
     if (receipt.standing != Standing::kNotProvable) continue;
+    if (std::ranges::count(run.unwritten, receipt.asked.name) > 0) {
+      lines.push_back(
+          fmt::format("  ?    {}: the job wrote no such file on this machine", SettingText(receipt)));
+      continue;
+    }
     names.push_back(SettingText(receipt));
     of_nccl |= receipt.asked.name.starts_with("NCCL_");
   }

@@ -27,6 +27,8 @@ struct RunReceipts {
   std::vector<Receipt> receipts;
   // Each sentence names a file that could not be read, or that is too large to be read after each run.
   std::vector<std::string> left_out;
+  // The settings that name a trace, metrics or a decision log of which the job wrote no file on this machine.
+  std::vector<std::string> unwritten = {};
 };
 
 // Returns a receipt for each NCCL_ and DYNAMICCL_ setting of the job, and for each rule of its rules file.

@@ -22,28 +22,12 @@ constexpr const char* kPartEnd = ".part";
 // No host's name has this character. With a dot in its place, "run" would have the parts of "run.2" too.
 constexpr char kPartStart = '~';
 
-// Parts that belong to `output`, sorted by name, so that a merge of the same files always gives the same
-// trace.
-std::vector<fs::path> FindParts(const std::string& output) {
-  const fs::path path = fs::absolute(output);
-  const std::string start = path.filename().string() + kPartStart;
-  std::vector<fs::path> parts;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path.parent_path(), ignored)) {
-    const std::string name = entry.path().filename().string();
-    const bool is_ours = name.starts_with(start) && name.find(kPartStart, start.size()) == std::string::npos;
-    if (is_ours && name.ends_with(kPartEnd)) parts.push_back(entry.path());
-  }
-  std::sort(parts.begin(), parts.end());
-  return parts;
-}
-
 // Reads all readable parts. A process that was killed while it created its file leaves a file without a
 // header: it is left out, and `warning` is set.
 Result<std::vector<Trace>> ReadParts(const std::string& output, std::string& warning) {
   std::vector<Trace> traces;
-  for (const fs::path& part : FindParts(output)) {
-    Result<Trace> trace = ReadTrace(part.string(), TraceReading::kSalvage);
+  for (const std::string& part : FindParts(output)) {
+    Result<Trace> trace = ReadTrace(part, TraceReading::kSalvage);
     if (trace)
       traces.push_back(std::move(*trace));
     else
@@ -52,7 +36,8 @@ Result<std::vector<Trace>> ReadParts(const std::string& output, std::string& war
   if (!traces.empty()) return traces;
   return WithHint(
       MakeError(ErrorKind::kUnavailable, "no process called NCCL, so there is nothing in '{}'", output),
-      "a program that links NCCL statically cannot be recorded; `dynamiccl doctor` says more");
+      "a program that links NCCL statically cannot be recorded (`dynamiccl doctor` says more), and without a "
+      "GPU a PyTorch script has to name the backend dynamiccl (docs/torch_backend.md)");
 }
 
 // Merges the traces of all processes. Where they are of several programs, which were started one after the
@@ -91,13 +76,27 @@ void CountRecords(const Trace& trace, RecordedLaunch& launch) {
 
 }  // namespace
 
+std::vector<std::string> FindParts(const std::string& output) {
+  const fs::path path = fs::absolute(output);
+  const std::string start = path.filename().string() + kPartStart;
+  std::vector<std::string> parts;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path.parent_path(), ignored)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_ours = name.starts_with(start) && name.find(kPartStart, start.size()) == std::string::npos;
+    if (is_ours && name.ends_with(kPartEnd)) parts.push_back(entry.path().string());
+  }
+  std::sort(parts.begin(), parts.end());
+  return parts;
+}
+
 std::string PartPattern(const std::string& output) {
   return fs::absolute(output).string() + kPartStart + "%h.%p" + kPartEnd;
 }
 
 void RemoveParts(const std::string& output) {
   std::error_code ignored;
-  for (const fs::path& part : FindParts(output)) fs::remove(part, ignored);
+  for (const std::string& part : FindParts(output)) fs::remove(part, ignored);
 }
 
 Result<RecordedLaunch> LaunchRecorded(const LaunchPlan& plan, const std::string& output,

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "tools/launch/launcher.h"
 #include "tools/report/coverage_ledger.h"
@@ -32,6 +33,10 @@ struct RecordedLaunch {
 // The value of RuntimeOptions::trace that goes with `output`: "/path/run.ctrace~%h.%p.part". The runtime
 // replaces %h by the host and %p by the process id.
 std::string PartPattern(const std::string& output);
+
+// The files of processes (parts) that belong to `output` while its job runs, sorted by name, so that a merge
+// of the same files always gives the same trace.
+std::vector<std::string> FindParts(const std::string& output);
 
 // Removes the files of processes that belong to `output`. LaunchRecorded leaves them where the merged trace
 // could not be written, so that the recording is not lost.

@@ -4,6 +4,7 @@
 #include "tools/report/choice_comparison.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -117,12 +118,13 @@ Json CellsJson(const MeasurementFile& file) {
 Result<std::string> OneTopology(const std::vector<SweepCell>& cells, const std::string& wanted,
                                 const std::string& source) {
   std::set<std::string> topologies;
-  for (const SweepCell& cell : cells)
-    if (wanted.empty() || cell.topology == wanted) topologies.insert(cell.topology);
-  if (topologies.size() == 1) return *topologies.begin();
-  return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: {} topologies to take times from", source,
-                            topologies.size()),
-                  "name one with --measured-topology");
+  for (const SweepCell& cell : cells) topologies.insert(cell.topology);
+  if (topologies.contains(wanted)) return wanted;
+  if (wanted.empty() && topologies.size() == 1) return *topologies.begin();
+  const std::string what = wanted.empty() ? fmt::format("{} topologies", topologies.size())
+                                          : fmt::format("no topology '{}'", wanted);
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: {} to take times from", source, what),
+                  fmt::format("name one with --measured-topology: {}", fmt::join(topologies, ", ")));
 }
 
 }  // namespace dynamiccl

@@ -3,6 +3,7 @@
 #include "tools/report/report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -133,6 +134,12 @@ void AddRuns(const ReportInputs& inputs, std::vector<HtmlSection>& sections) {
   }
 }
 
+// True if only logs were given. A page of them would be empty.
+bool HoldsNothing(const ReportInputs& inputs) {
+  return !inputs.demo && inputs.traces.empty() && inputs.measurements.empty() && inputs.policies.empty() &&
+         inputs.metrics.empty();
+}
+
 Json MeasurementJson(const NamedMeasurements& measurements) {
   return {{"path", measurements.path}, {"rows", CellsJson(measurements.file)}};
 }
@@ -142,6 +149,11 @@ Json MeasurementJson(const NamedMeasurements& measurements) {
 Result<ReportInputs> ReadReportInputs(const std::vector<std::string>& paths, const std::string& fallback) {
   ReportInputs inputs;
   for (const std::string& path : paths) DYNAMICCL_CHECK_OK(ReadInput(path, inputs));
+  if (HoldsNothing(inputs)) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "{}: a log adds to the report of a trace, and is none", fmt::join(paths, ", ")),
+                    "give the job's .ctrace too; `dynamiccl why FILE` reads logs of NCCL");
+  }
   DYNAMICCL_TRY(const Recogniser recogniser, RecogniserOf(inputs, fallback));
   for (NamedTrace& trace : inputs.traces)
     DYNAMICCL_CHECK_OK(CountTrace(recogniser, NameOfRun(inputs.traces, trace.path), trace));

@@ -61,7 +61,12 @@ std::string DescribedSystemNames() {
 
 Result<System> SystemNamed(const std::string& name) {
   const DescribedSystem* const described = FindDescribedSystem(name);
-  return described != nullptr ? Result<System>(SystemOf(*described)) : ReadSystemFile(name);
+  if (described != nullptr) return SystemOf(*described);
+  Result<System> read = ReadSystemFile(name);
+  if (read || read.error().kind != ErrorKind::kNotFound) return read;
+  return WithHint(MakeError(ErrorKind::kNotFound,
+                            "system '{}' is neither a described one nor a file that can be read", name),
+                  fmt::format("described: {}; `dynamiccl calibrate` writes files", DescribedSystemNames()));
 }
 
 System SystemOf(const DescribedSystem& described) {

@@ -27,8 +27,8 @@ constexpr uint64_t kStatesOfParameters = 4;
 // Share of the free memory that the gathered parameters may take. With more, the activations may not fit
 // beside them.
 constexpr double kMemoryShare = 0.5;
-// Largest difference of a step's summed bytes, as a share of the unchanged job's. Settings pad gradients or
-// send scalars with them, but half or twice the bytes are those of another step.
+// Largest difference of the bytes that a step sums, as a share of the unchanged job's. A setting may pad
+// gradients or send scalars with them. Half or twice the bytes mean that what repeats is not one step.
 constexpr double kMostOtherBytes = 0.3;
 
 // One channel comes first because it wins on a slow rail, where NCCL's own choice loses most.

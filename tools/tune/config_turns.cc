@@ -19,11 +19,10 @@ void CutToTurns(size_t turns, CandidateList& list) {
   const size_t settings = turns / kRoundsPlanned;
   const size_t most = settings == 0 ? 0 : settings - 1;
   if (list.configs.size() <= most) return;
-  list.left_out.push_back(
-      fmt::format("{} of NCCL's configs were not tried: once its steps were seen to repeat, a start has {} "
-                  "more, and each "
-                  "config needs {}, NCCL's own choice too",
-                  list.configs.size() - most, turns * kStepsOfTurn, kRoundsPlanned * kStepsOfTurn));
+  list.left_out.push_back(fmt::format(
+      "{} of NCCL's configs were not tried: a start is too short. After the calls that show its steps {} "
+      "steps are left, and each config needs {}, NCCL's own choice too: give the script more steps",
+      list.configs.size() - most, turns * kStepsOfTurn, kRoundsPlanned * kStepsOfTurn));
   list.configs.resize(most);
 }
 

@@ -72,16 +72,27 @@ std::vector<JobStart> StartsIn(const std::vector<std::string>& lines) {
   return starts;
 }
 
+// Names the part of two plans (tune_plan.h) that differs: the digests at their end tell a user nothing.
+std::string DifferenceOf(const std::string& one, const std::string& other) {
+  const auto until = [](const std::string& plan, const char* mark) {
+    return plan.substr(0, plan.rfind(mark));
+  };
+  if (until(one, " (files ") != until(other, " (files ")) return "the options or the command";
+  return until(one, ", environment ") != until(other, ", environment ") ? "the script or another file"
+                                                                        : "variables such as NCCL_ALGO";
+}
+
 // Returns an error for the journal of an unfinished tune of another job, which this tune would replace.
 Status CheckIsOfPlan(const std::string& path, const std::string& header, const std::string& plan) {
   auto json = nlohmann::json::parse(header, nullptr, false);
   if (!json.is_object() || json["magic"] != kJournalMagic || json["version"] != kJournalVersion) return {};
   if (!json["plan"].is_string() || json["plan"].get<std::string>() == plan) return {};
-  return WithHint(
-      MakeError(ErrorKind::kInvalidArgument, "{} is of another unfinished tune: {}", path,
-                json["plan"].get<std::string>()),
-      "give another folder with -o, or the same options, script and NCCL variables to go on; remove "
-      "the file to give it up");
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} is of another unfinished tune: {}", path,
+                            json["plan"].get<std::string>()),
+                  fmt::format("{} changed since then: make it as it was to go on, or give another folder "
+                              "with -o; remove the file to "
+                              "give it up",
+                              DifferenceOf(json["plan"].get<std::string>(), plan)));
 }
 
 }  // namespace

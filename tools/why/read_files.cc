@@ -2,6 +2,7 @@
 #include "tools/why/read_files.h"
 
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -32,10 +33,12 @@ Error NothingKnown(const std::string& path, Error error) {
   for (const auto& [ending, reader] : kOtherFiles) {
     if (path.ends_with(ending)) error.hint = fmt::format("`{}` reads such files", reader);
   }
-  if (error.hint.starts_with("name it with --from")) {
-    error.hint = "these are read: traces and sweeps of DynamICCL";
-    for (const TraceImporter* importer : AllImporters()) error.hint += fmt::format(", {}", importer->name());
-    error.hint += " (docs/trace_importers.md)";
+  if (error.hint.starts_with(kNameFormat)) {
+    error.hint =
+        "what is read: traces and sweeps of DynamICCL, profiles of torch.profiler (kineto), dumps of "
+        "PyTorch's "
+        "Flight Recorder, logs of NCCL with NCCL_DEBUG=INFO (nccl-debug), output of nccl-tests, and more: "
+        "docs/trace_importers.md";
   }
   if (error.hint.empty()) error.hint = "if the file was cut, copy it again or record fewer steps";
   return error;
@@ -101,10 +104,22 @@ Status ReadOurs(const std::string& path, bool in_passes, WhyInput& input, ReadTr
   return {};
 }
 
-// Reads one file into the input; its trace, if it is one, goes to the end of `read`.
-Status ReadOne(const std::string& path, bool in_passes, WhyInput& input, ReadTraces& read) {
+// True if a file that begins with `head` is of a kind that is read.
+bool IsKnown(const std::string& head) {
+  const auto recognises = [&](const TraceImporter* importer) { return importer->Recognises(head); };
+  return head.substr(0, head.find('\n')).find(kMeasurements) != std::string::npos || IsTraceOfOurs(head) ||
+         std::ranges::any_of(AllImporters(), recognises);
+}
+
+// Reads one file into the input; its trace, if it is one, goes to the end of `read`. Of a folder, a file of
+// no kind that is read (a script, an empty log) is left out, which a warning says: `named` is false.
+Status ReadOne(const std::string& path, bool named, bool in_passes, WhyInput& input, ReadTraces& read) {
   DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
   const std::string head = stream.Head(kHeadBytes);
+  if (!named && !IsKnown(head)) {
+    spdlog::warn("left out: {}: {}", path, head.empty() ? "the file is empty" : "no known format");
+    return {};
+  }
   if (head.empty())
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: the file is empty", path),
                     "a process that was killed early, or still runs, may have written nothing yet");
@@ -196,12 +211,18 @@ Result<WhyInput> ReadJob(const std::vector<std::string>& paths, bool in_passes) 
   ReadTraces read;
   const std::vector<std::string> files = FilesOf(paths);
   if (files.empty())
-    return MakeError(ErrorKind::kInvalidArgument, "{}: no file in it; folders in it are not searched",
-                     fmt::join(paths, ", "));
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "{}: no file in it; folders in it are not searched", fmt::join(paths, ", ")),
+                    "name the files, or the folder that holds them");
   for (const std::string& path : files) {
-    DYNAMICCL_CHECK_OK(ReadOne(path, in_passes, input, read));
+    const bool named = std::ranges::find(paths, path) != paths.end();
+    DYNAMICCL_CHECK_OK(ReadOne(path, named, in_passes, input, read));
     read.file.resize(read.traces.size(), input.files.size() - 1);
   }
+  if (input.files.empty())
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: no file in it of a kind that is read",
+                              fmt::join(paths, ", ")),
+                    "name one of the files, to be told what is wrong with it");
   if (read.traces.size() > 1) {
     DYNAMICCL_TRY(input.trace, MergeRead(input, std::move(read)));
   } else if (read.traces.size() == 1) {

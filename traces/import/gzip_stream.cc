@@ -33,6 +33,8 @@ constexpr ForeignForm kForeignForms[] = {
     {"BZh", "compressed with bzip2", "unpack it first: bzip2 -dk FILE"},
     {"PK\x03\x04", "a zip archive", "unpack it first: unzip FILE"},
     {{"\x04\x22\x4D\x18", 4}, "compressed with lz4", "unpack it first: lz4 -d FILE"},
+    {"SQLite f", "an SQLite database, as Nsight Systems exports one",
+     "give a profile of torch.profiler, or a trace: dynamiccl record -o job.ctrace -- LAUNCH"},
     {"\xFF\xFE", "UTF-16 text", "convert it first: iconv -f UTF-16 -t UTF-8 FILE > NEW"},
     {"\xFE\xFF", "UTF-16 text", "convert it first: iconv -f UTF-16 -t UTF-8 FILE > NEW"}};
 

@@ -58,7 +58,8 @@ class BackgroundSave {
   Status WaitFor(Progress progress);
   // Waits for a stage for at most `patience`, and returns whether the save has reached it.
   bool Reaches(Progress progress, std::chrono::milliseconds patience);
-  // Lets rank 0 look for the other ranks' parts for `patience_` from the first call on.
+  // The first call makes rank 0 stop looking for the other ranks' parts `patience_` later. Further calls do
+  // nothing.
   void LimitTheLook();
 
   const CheckpointFolder& folder_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GroupsOf numbers the groups. The engine's units and the translation of events both follow this numbering.
+// GroupsOf says which group each unit of the model belongs to. The units of the engine and the calls of its
+// hooks are made from the same numbers, so they agree.
 #include "zero_workloads/zero/unit_groups.h"
 
 namespace dynamiccl::zero {

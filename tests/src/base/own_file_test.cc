@@ -48,6 +48,15 @@ TEST_F(OwnFileTest, GoesThroughNoLink) {
   EXPECT_TRUE(CreateOwnFile(folder() + "/file", O_RDWR));
 }
 
+TEST_F(OwnFileTest, OneMissingFolderIsMadeAndNoTreeOfThem) {
+  MakeFolderOf(folder() + "/traces/0.ctrace");
+  MakeFolderOf(folder() + "/traces/1.ctrace");
+  EXPECT_TRUE(CreateOwnFile(folder() + "/traces/0.ctrace", O_RDWR));
+  MakeFolderOf(folder() + "/a/b/0.ctrace");
+  MakeFolderOf("0.ctrace");
+  EXPECT_EQ(Names(), std::set<std::string>{"traces"});
+}
+
 TEST_F(OwnFileTest, ReplacesWhatNobodyHolds) {
   const std::string path = folder() + "/a.ctrace";
   std::ofstream(path) << "of an earlier run";

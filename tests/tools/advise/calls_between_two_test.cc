@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that consist of sends and receives are not simulated, and a note or an error always names them.
+// Calls that an advised job does not issue. Those that consist of sends and receives are not simulated, and a
+// note or an error always names them. Broadcasts of buffers lower the share of calls that agree.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -63,6 +64,15 @@ TEST(CallsBetweenTwo, AloneAreAnErrorThatSaysSo) {
                                                           kSteps, kSteps)));
   EXPECT_THAT(step.error().hint, HasSubstr("dynamiccl why"));
   EXPECT_THAT(StepOf(TraceOf({})).error().message, ::testing::StrEq("the trace has no collectives"));
+}
+
+// DDP broadcasts the buffers of BatchNorms before each forward pass.
+TEST(CallsOfOthers, BroadcastsDoNotHideThatTheBucketsAgree) {
+  const auto step = StepOf(TraceOf({Collective::kBroadcast, Collective::kAllReduce}));
+  ASSERT_TRUE(step);
+  const auto recognised = RecogniseJob(*step);
+  ASSERT_TRUE(recognised) << recognised.error().message;
+  EXPECT_DOUBLE_EQ(*ShareOfCalls(recognised->job, *step), 0.5);
 }
 
 }  // namespace

@@ -211,6 +211,16 @@ TEST_F(ReceiptsAfterRun, AFileThatCannotBeReadIsSaidAndNothingElseIsLost) {
   EXPECT_THAT(lines, Contains(HasSubstr("not read: ")).Times(2));
 }
 
+TEST_F(ReceiptsAfterRun, AFileThatTheJobDidNotWriteIsNamed) {
+  run_.environment = {{"DYNAMICCL_TRACE", folder_ + "/none/%r.ctrace"}};
+  EXPECT_THAT(
+      RunReceiptLines(ReceiptsOfRun(run_)),
+      ElementsAre("settings asked for: 0 in effect, 0 not, 1 not provable",
+                  fmt::format("  ?    DYNAMICCL_TRACE={}/none/%r.ctrace: the job wrote no such file on this "
+                              "machine",
+                              folder_)));
+}
+
 TEST_F(ReceiptsAfterRun, TheBlockIsShort) {
   run_.environment.clear();
   for (int i = 0; i < 20; ++i) run_.environment[fmt::format("NCCL_IB_SL{}", i)] = "1";

@@ -2,6 +2,7 @@
 // Journals of tunes: an interrupted tune finds its starts again, and no others.
 #include "tools/tune/tune_journal.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -9,6 +10,8 @@
 
 namespace dynamiccl {
 namespace {
+
+using ::testing::HasSubstr;
 
 class TuneJournalTest : public ::testing::Test {
  protected:
@@ -100,6 +103,22 @@ TEST_F(TuneJournalTest, DamageBeginsAnew) {
   AddTwo();
   std::filesystem::resize_file(path_, 20);
   EXPECT_EQ(Open().found(), 0u);
+}
+
+TEST_F(TuneJournalTest, TheErrorAboutAnotherTuneNamesWhatChanged) {
+  const auto hint = [&](const std::string& first, const std::string& second) {
+    std::filesystem::remove(path_);
+    TuneJournal journal = Open(first);
+    journal.SetShape({.most = 5, .level_rounds = 2, .forecasts = {}});
+    EXPECT_TRUE(journal.Add({.turn = 1, .candidate = "default", .step_ms = 10.5, .seconds = 4}));
+    return TuneJournal::Open(path_, second).error().hint;
+  };
+  EXPECT_THAT(hint("-- a.py (files 1, environment 1)", "-- b.py (files 1, environment 1)"),
+              HasSubstr("the options or the command changed"));
+  EXPECT_THAT(hint("-- a.py (files 1, environment 1)", "-- a.py (files 2, environment 1)"),
+              HasSubstr("the script or another file changed"));
+  EXPECT_THAT(hint("-- a.py (files 1, environment 1)", "-- a.py (files 1, environment 2)"),
+              HasSubstr("variables such as NCCL_ALGO changed"));
 }
 
 TEST_F(TuneJournalTest, OfAnotherTuneIsAnErrorAndStays) {

@@ -110,6 +110,7 @@ TEST(TraceFile, ReadsLongerRecords) {
 TEST(TraceFile, RefusesOtherFilesAndVersions) {
   EXPECT_THAT(Parse({}).error().message, HasSubstr("ends inside a header"));
   EXPECT_THAT(Parse(std::vector<std::byte>(8192)).error().message, HasSubstr("not a trace"));
+  EXPECT_THAT(Parse(std::vector<std::byte>(32)).error().message, HasSubstr("not a trace"));
   auto bytes = FormatTrace(AnyTrace(5));
   bytes[8] = std::byte{9};
   EXPECT_THAT(Parse(bytes).error().message, HasSubstr("version 9, this build reads 1"));

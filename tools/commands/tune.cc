@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "src/base/file_kind.h"
 #include "src/base/settings.h"
 #include "tools/ab/job_in_turns.h"
 #include "tools/command_table.h"
@@ -55,6 +56,7 @@ Result<int> TuneCommand(CommandLine& line) {
   std::error_code failure;
   std::filesystem::create_directories(given.folder, failure);
   if (failure) return MakeError(ErrorKind::kUnavailable, "{}: {}", given.folder, failure.message());
+  DYNAMICCL_CHECK_OK(CheckOutputs({given.folder + "/tune.json"}));
   TuneSession session(line, given);
   const Result<TuneResult> found = session.Run();
   if (!found && session.interrupted_by() != 0)

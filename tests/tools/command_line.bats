@@ -315,7 +315,7 @@ assert all(r["bytes"][0] <= r["bytes"][1] and r["after"]["expected_us"][0] > 0 f
   for words in "why junk -o @" "report junk -o @" "calibrate junk -o @" "trace import junk -o @" "trace export junk --to csv -o @" \
       "trace merge junk -o @" "trace recover junk -o @" "trace archive junk -o @" "trace unarchive junk -o @" \
       "trace generate --framework none -o @" "replay junk --compare --best-rules @" "inspect junk --effects @" \
-      "canary none none --machine none --rules @" "bench --json @" "sweep -o @"; do
+      "canary none none --machine none --rules @" "bench allreduce --json @" "sweep -o @"; do
     for output in absent/out folder /dev/null; do
       # shellcheck disable=SC2086
       run dynamiccl ${words//@/$output}

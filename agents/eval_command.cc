@@ -119,6 +119,7 @@ Status JudgeTraces(const EvalSettings& settings, const Policy& policy, Evaluatio
     DYNAMICCL_TRY(const bool was_read, WasRead(trainings, "trace", path));
     if (was_read) fmt::print(stderr, "{}: the policy was trained on it, so it shows no other job\n", path);
     DYNAMICCL_TRY(const Trace trace, ReadTrace(path));
+    if (trace.missing().any()) fmt::print(stderr, "{}: {}\n", path, Describe(trace.missing()));
     for (CallSequence& sequence : SequencesOf(trace, path)) sequences.push_back(std::move(sequence));
   }
   if (settings.traces.empty()) return {};

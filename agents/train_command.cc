@@ -54,6 +54,7 @@ Result<std::vector<CallSequence>> ReadSequences(const std::vector<std::string>& 
     DYNAMICCL_TRY(const InputFile input, HashInput("trace", path));
     provenance.inputs.push_back(input);
     DYNAMICCL_TRY(const Trace trace, ReadTrace(path));
+    if (trace.missing().any()) fmt::print(stderr, "{}: {}\n", path, Describe(trace.missing()));
     for (CallSequence& sequence : SequencesOf(trace, path)) sequences.push_back(std::move(sequence));
   }
   if (!sequences.empty() || paths.empty()) return sequences;

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,6 +27,25 @@ Status NotAFile(const std::string& path, const char* what) {
 
 Status CheckKind(const struct stat& info, const std::string& path) {
   return S_ISREG(info.st_mode) ? Status() : NotAFile(path, NameOf(info.st_mode));
+}
+
+// True if the file system has no place left for a file of this user. Those that have no blocks of their own,
+// such as /proc, are not judged.
+bool IsFull(const std::string& folder) {
+  struct statvfs info {};
+  if (::statvfs(folder.c_str(), &info) != 0) return false;
+  const auto blocks = ::geteuid() == 0 ? info.f_bfree : info.f_bavail;
+  return (info.f_blocks > 0 && blocks == 0) || (info.f_files > 0 && info.f_ffree == 0);
+}
+
+// Passes when this user can put a file into the folder. `path` is what the message names.
+Status CheckTakesFiles(const std::string& folder, const std::string& path) {
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "cannot write '{}': {}", path, ErrnoText(errno)),
+                    "check that the folder exists and may be written");
+  if (!IsFull(folder)) return {};
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "cannot write '{}': {}", path, ErrnoText(ENOSPC)),
+                  "make room on its disk, or name a file on another one");
 }
 
 }  // namespace
@@ -54,9 +74,26 @@ Status CheckFolderOf(const std::string& path) {
   if (exists && S_ISDIR(info.st_mode)) return NotAFile(path, NameOf(info.st_mode));
   if (exists && !S_ISREG(info.st_mode)) return {};
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  if (path.empty() || ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0) return {};
-  return WithHint(MakeError(ErrorKind::kInvalidArgument, "cannot write '{}': {}", path, ErrnoText(errno)),
-                  "check that the folder exists and may be written");
+  return path.empty() ? Status() : CheckTakesFiles(folder.empty() ? "." : folder, path);
+}
+
+Status CheckOutputs(std::initializer_list<std::string> paths) {
+  for (const std::string& path : paths) {
+    DYNAMICCL_CHECK_OK(CheckReplaceable(path));
+    DYNAMICCL_CHECK_OK(CheckFolderOf(path));
+  }
+  return {};
+}
+
+Status CheckOutputFolder(const std::string& path) {
+  if (path.empty()) return {};
+  std::error_code none;
+  std::filesystem::path there = std::filesystem::absolute(path, none);
+  while (there.has_relative_path() && !std::filesystem::exists(there, none)) there = there.parent_path();
+  if (!std::filesystem::is_directory(there, none))
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: is a file, not a folder", there.string()),
+                    "name a folder");
+  return CheckTakesFiles(there.string(), path);
 }
 
 Status CheckIsNoInput(const std::string& output, const std::vector<std::string>& inputs) {

@@ -107,4 +107,9 @@ Result<OwnFile> CreateOwnFile(const std::string& path, int flags) {
   return std::move(*file);
 }
 
+bool IsClaimed(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  return !fd.valid() || ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0;
+}
+
 }  // namespace dynamiccl

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "src/base/file_kind.h"
 #include "studies/calibration/choice_map.h"
 #include "studies/calibration/fitted_model.h"
 #include "studies/calibration/two_point.h"
@@ -103,6 +104,7 @@ Result<int> HostcclCalibrationCommand(CommandLine& line) {
   rules->add_option("-o,--output", options.output, "File to write the rules to (.csv)")->required();
   map->add_option("--constants", options.constants, "File to write the fitted constants to (.measurements)");
   if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_CHECK_OK(CheckOutputs({options.output, options.constants}));
   DYNAMICCL_CHECK_OK(two_point->parsed() ? PrintTwoPoint(options)
                      : map->parsed()     ? PrintMap(options)
                                          : WriteRules(options));

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "src/base/file_kind.h"
 #include "tools/exit_code.h"
 #include "tools/sibling_program.h"
 #include "tools/zero/trainer_runs.h"
@@ -25,6 +26,7 @@ void RegisterTrainerStudy(CLI::App& app, TrainerStudyOptions& options) {
 }
 
 Result<TrainerRuns> OpenTrainerRuns(TrainerStudyOptions& options, CommandLine& line) {
+  DYNAMICCL_CHECK_OK(CheckOutputs({options.json}));
   DYNAMICCL_TRY(const Installation installation, FindInstallation(options.launch.home));
   DYNAMICCL_TRY(std::vector<std::string> command, SiblingCommand(installation.zero, "dynamiccl-zero", line));
   DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(options.launch, std::move(command)));

@@ -10,7 +10,6 @@
 #include <array>
 #include <atomic>
 #include <filesystem>
-#include <thread>
 
 #include "plugin/runtime/socket.h"
 #include "src/base/clock.h"
@@ -32,6 +31,10 @@ class SwitchLeadershipTest : public ::testing::Test {
   SwitchLeadershipTest()
       : leadership_(std::make_unique<PolicyWatch>(policy_path_, Sha256Digest{1}),
                     [this](const ControlToken&) { return own_calls_; }) {
+    leadership_.OnChangedFile([this] {
+      ++changes_;
+      changes_.notify_all();
+    });
     for (int rank = 0; rank < kRanks; ++rank) EXPECT_TRUE(Connect(rank));
   }
   ~SwitchLeadershipTest() override {
@@ -95,9 +98,10 @@ class SwitchLeadershipTest : public ::testing::Test {
   // What the rank receives next, however long the leader's other thread reads files.
   SwitchMessage NextReceived(int rank, int64_t now_ns) {
     while (true) {
+      const int before = changes_;
       leadership_.Tick(now_ns);
       if (const auto received = LastReceived(rank)) return *received;
-      std::this_thread::yield();
+      changes_.wait(before);
     }
   }
 
@@ -120,6 +124,7 @@ class SwitchLeadershipTest : public ::testing::Test {
   const std::string policy_path_ =
       ::testing::TempDir() + "/leadership-" + std::to_string(::getpid()) + ".dcpolicy";
   std::optional<uint64_t> own_calls_ = 10;
+  std::atomic<int> changes_{0};  // counted by the leader's thread that reads files
   SwitchLeadership leadership_;
   std::array<Connection, kRanks> connections_;
   TableContents received_table_;  // of the last kPrepare that LastReceived saw
@@ -253,14 +258,16 @@ std::atomic<bool> g_file_is_read{false};
 TEST_F(SwitchLeadershipTest, GivesVerdictsWhileAPolicyFileHangs) {
   ASSERT_TRUE(
       WritePolicyFile(policy_path_, *test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kSimple)));
+  g_file_is_read = false;
   g_file_hangs = true;
   g_act_at_fail_point = [](JobFailPoint point) {
     if (point != JobFailPoint::kPolicyChanged) return;
     g_file_is_read = true;
-    while (g_file_hangs) std::this_thread::yield();
+    g_file_is_read.notify_all();
+    g_file_hangs.wait(true);
   };
   leadership_.Tick(1);
-  while (!g_file_is_read) std::this_thread::yield();
+  g_file_is_read.wait(false);
   (void)CommitUnheardByRankOne();
   const auto verdict = LastReceived(1);
   EXPECT_TRUE(verdict && verdict->commit);
@@ -268,6 +275,7 @@ TEST_F(SwitchLeadershipTest, GivesVerdictsWhileAPolicyFileHangs) {
   leadership_.Tick(1'000'000'000);
   EXPECT_FALSE(LastReceived(1)) << "there is no other policy yet";
   g_file_hangs = false;
+  g_file_hangs.notify_all();
   EXPECT_EQ(NextReceived(1, 2'000'000'000).kind, SwitchKind::kPrepare);
   g_act_at_fail_point = nullptr;
   std::filesystem::remove(policy_path_);

@@ -339,3 +339,33 @@ assert all(r["bytes"][0] <= r["bytes"][1] and r["after"]["expected_us"][0] > 0 f
     [[ "$output" == *"nowhere/"*"cannot write"* || "$output" == *"cannot write 'nowhere/"* || "$output" == *"folder: is a folder"* ]]
   done
 }
+
+# The inputs are no traces, which is what a command says that has begun.
+@test "every command that reads traces or measurements checks its output first, and leaves no file" {
+  mkdir -p folder
+  touch junk
+  for words in "why junk -o @" "report junk -o @" "calibrate junk -o @" "trace import junk -o @" "trace export junk --to csv -o @" \
+      "trace merge junk -o @" "trace recover junk -o @" "trace archive junk -o @" "trace unarchive junk -o @" \
+      "trace generate --framework none -o @" "replay junk --compare --best-rules @" "inspect junk --effects @" \
+      "canary none none --machine none --rules @" "bench allreduce --json @" "sweep -o @"; do
+    for output in absent/out folder /dev/null; do
+      # shellcheck disable=SC2086
+      run dynamiccl ${words//@/$output}
+      [ "$status" -eq 2 ]
+      [[ "$output" == *"cannot write 'absent/out': No such file"*"hint: check "* || "$output" == *"folder: is a folder"*"hint: "* ||
+         "$output" == *"/dev/null: is a device"*"hint: "* ]] || { echo "$words: $output"; false; }
+    done
+  done
+  run dynamiccl report junk --csv junk/tables
+  [[ "$output" == *"junk: is a file, not a folder"* ]]
+  run dynamiccl trace export junk --to ctf -o junk
+  [[ "$output" == *"junk: is a file, not a folder"* ]]
+  [ "$(ls)" = "$(printf 'folder\njunk')" ]
+}
+
+@test "a disk without room is refused before the work" {
+  unshare -rm true 2> none || skip "no mounts of an own in this place"
+  mkdir -p disk
+  run unshare -rm bash -c 'mount -t tmpfs -o size=4k none disk && echo x > disk/x && "$DYNAMICCL_BIN" why disk/x -o disk/why.html; ls disk'
+  [[ "$output" == *"cannot write 'disk/why.html': No space left on device"*"hint: make room"*x ]]
+}

@@ -319,3 +319,24 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
   [ "$small" -lt $((128 << 10)) ]
   [ "$large" -lt $((small + (16 << 10))) ]
 }
+
+# One file a rank.
+@test "the memory for several files does not grow with their records" {
+  for steps in 5000 10000; do
+    "$DYNAMICCL_BIN" trace generate --framework fsdp2 --model gpt:layers=12,hidden=64 --data-parallel 2 --steps $steps -o g$steps.ctrace
+    python3 - g$steps.ctrace <<'END'
+import sys
+data = open(sys.argv[1], "rb").read()
+assert data.count(data[:8]) == 2
+for rank, part in enumerate(data.split(data[:8])[1:]):
+    open("%s.%d" % (sys.argv[1], rank), "wb").write(data[:8] + part)
+END
+  done
+  small=$(peak "$DYNAMICCL_BIN" why g5000.ctrace.0 g5000.ctrace.1)
+  large=$(peak "$DYNAMICCL_BIN" why g10000.ctrace.0 g10000.ctrace.1)
+  echo "$small KiB, $large KiB"
+  [ "$large" -lt $((small + (16 << 10))) ]
+  run "$DYNAMICCL_BIN" why g5000.ctrace.0 g5000.ctrace.1
+  several="${output//g5000.ctrace.0 g5000.ctrace.1/g5000.ctrace}"
+  [ "$several" = "$("$DYNAMICCL_BIN" why g5000.ctrace)" ]
+}

@@ -91,11 +91,9 @@ Result<ComparedTurns> Compare(const CommandLine& line, const AbOptions& given, i
   if (!recorded.outcome.ok())
     return MakeError(ErrorKind::kPeerFailed, "the job failed: {}", Describe(recorded.outcome));
   if (!given.launch.quiet) spdlog::info("{}", Describe(recorded.outcome));
-  if (recorded.lost > 0)
-    spdlog::warn(
-        "{} records were overwritten, so only the last part of the job counts: set "
-        "DYNAMICCL_TRACE_RECORDS higher",
-        recorded.lost);
+  if (recorded.missing.any())
+    spdlog::warn("{}, so only a part of the job counts{}", Describe(recorded.missing),
+                 recorded.missing.replaced > 0 ? ": set DYNAMICCL_TRACE_RECORDS higher" : "");
   if (start.calls.calls.empty()) return MakeError(ErrorKind::kUnsupported, "the job made no NCCL calls");
   DYNAMICCL_TRY(TurnComparison comparison, CompareTurns({start.calls}, given.settings, given.turn_steps));
   return ComparedTurns{std::move(start.calls), std::move(comparison)};
@@ -122,8 +120,7 @@ Result<int> AbCommand(CommandLine& line) {
                         "Write each setting's effect on a step to this file (.measurements), from which "
                         "`dynamiccl train` learns; the first setting must leave all calls to NCCL");
   if (const auto exit_code = line.Parse()) return *exit_code;
-  for (const std::string& path : {given.trace, given.json, given.effects})
-    DYNAMICCL_CHECK_OK(CheckFolderOf(path));
+  DYNAMICCL_CHECK_OK(CheckOutputs({given.trace, given.json, given.effects}));
   if (!given.launch.runtime.rules.empty() || !given.launch.runtime.mode.empty())
     return MakeError(ErrorKind::kInvalidArgument, "--rules and --mode cannot be given: settings take turns");
   DYNAMICCL_CHECK_OK(CheckNothingInherited(given.launch.runtime));

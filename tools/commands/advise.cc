@@ -16,6 +16,7 @@
 #include "tools/advise/measured_changes.h"
 #include "tools/advise/trainer_options.h"
 #include "tools/command_table.h"
+#include "tools/commands/given_traces.h"
 #include "tools/exit_code.h"
 #include "tools/launch/installation.h"
 #include "tools/launch_options.h"
@@ -24,7 +25,6 @@
 #include "tools/sibling_program.h"
 #include "tools/simulate/described_system.h"
 #include "tools/zero/trainer_runs.h"
-#include "traces/format/trace_files.h"
 
 namespace dynamiccl {
 namespace {
@@ -195,7 +195,7 @@ Result<MeasuredAdvice> Measure(AdviseOptions& given, CommandLine& line, const Ad
 }
 
 Result<int> RunAdvise(AdviseOptions& given, CommandLine& line) {
-  DYNAMICCL_TRY(Trace trace, ReadTraceFiles(given.inputs));
+  DYNAMICCL_TRY(Trace trace, ReadGivenTraces(given.inputs));
   DYNAMICCL_TRY(const std::string recognised_by, RecogniseSections(given.policy, ShippedPolicy(), trace));
   DYNAMICCL_TRY(RecordedStep step, StepOf(trace, recognised_by));
   if (given.ranks_per_node > 0) SpreadOver(given.ranks_per_node, step);

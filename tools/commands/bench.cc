@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "src/base/file_kind.h"
 #include "tools/bench/memory_report.h"
 #include "tools/bench/row_deadline.h"
 #include "tools/command_table.h"
@@ -110,6 +111,7 @@ Result<int> BenchCommand(CommandLine& line) {
   BenchCommandOptions given;
   RegisterBenchOptions(line.app(), given);
   if (const auto exit_code = line.Parse()) return *exit_code;
+  if (given.json != "-") DYNAMICCL_CHECK_OK(CheckOutputs({given.json}));
   if (!given.control.empty()) return RunComparedRank(given);
   if (given.against.empty()) DYNAMICCL_CHECK_OK(OnlyOne(given));
   DYNAMICCL_TRY(const BenchOptions options, UnderstandBench(given));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "src/base/file_kind.h"
 #include "src/simulator/fit_system.h"
 #include "src/simulator/system.h"
 #include "tools/calibration/timed_systems.h"
@@ -86,6 +87,7 @@ Result<int> CalibrateCommand(CommandLine& line) {
       ->capture_default_str();
   app.add_flag("--json", options.json, "Print JSON");
   if (const auto exit = line.Parse()) return *exit;
+  DYNAMICCL_CHECK_OK(CheckOutputs({options.output}));
   TimedSystems collected;
   for (const std::string& path : options.data) DYNAMICCL_CHECK_OK(collected.Read(path, options.files));
   for (const std::string& note : collected.notes()) spdlog::info("{}", note);

@@ -2,11 +2,13 @@
 // `dynamiccl canary`: shows what another release of NCCL would do on a described machine. It runs the host
 // side of the releases themselves, without a GPU. docs/canary.md has an example and the keys of --json.
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include <numeric>
 #include <span>
 #include <sstream>
 
+#include "src/base/file_kind.h"
 #include "src/collective/size_class.h"
 #include "tools/canary/canary_text.h"
 #include "tools/canary/fidelity.h"
@@ -249,6 +251,7 @@ Status TakeTraffic(const Installation& installation, CanaryOptions options, Cana
         MakeError(ErrorKind::kInvalidArgument, "{}: no calls of a job in it", options.traces.front()),
         "give a trace, a profile, a dump of the Flight Recorder or a log of NCCL_DEBUG_SUBSYS=COLL");
   }
+  if (input.trace->missing().any()) spdlog::warn("{}", Describe(input.trace->missing()));
   int ranks = 0;
   if (!options.world.empty() || !options.ranks.empty()) {
     DYNAMICCL_TRY(request.ranks_of_nodes, RanksOfNodes(options, request));
@@ -454,6 +457,7 @@ Result<int> CanaryCommand(CommandLine& line) {
   CanaryOptions options;
   AddOptions(line.app(), &options);
   if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_CHECK_OK(CheckOutputs({options.rules}));
   DYNAMICCL_TRY(const Installation installation, FindInstallation());
   DYNAMICCL_TRY(const std::vector<KnownIssue> known, ReadKnownIssues(installation));
   DYNAMICCL_TRY(const CanaryRequest request, RequestOf(installation, options));

@@ -2,6 +2,7 @@
 // `dynamiccl inspect`: what is in a policy, and what it would choose on a fabric, with the reason; why one
 // call gets the configuration that it gets; or what is in a site store, also as step effects for `train`.
 #include "src/base/clock.h"
+#include "src/base/file_kind.h"
 #include "src/base/sha256.h"
 #include "src/base/whole_file.h"
 #include "src/collective/size_class.h"
@@ -131,6 +132,7 @@ Result<int> InspectCommand(CommandLine& line) {
   InspectOptions options;
   RegisterInspectOptions(line.app(), options);
   if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_CHECK_OK(CheckOutputs({options.effects}));
   DYNAMICCL_TRY(const Installation installation, FindInstallation());
   DYNAMICCL_TRY(options.policy, PolicyFileOf(installation, options.policy));
   const bool about_call = AsksAboutCall(line.app());

@@ -58,7 +58,7 @@ Result<int> PilotCommand(CommandLine& line) {
   DYNAMICCL_TRY(const OwnFile lock, ClaimOutputFolder(given.folder));
   for (const char* const file :
        {"pilot.json", "pilot.html", "best.toml", "observed.ctrace", "turns.ctrace", "job.log"})
-    DYNAMICCL_CHECK_OK(CheckFolderOf(given.folder + "/" + file));
+    DYNAMICCL_CHECK_OK(CheckOutputs({given.folder + "/" + file}));
   PilotSession session(line, given);
   const Result<PilotResult> found = session.Run();
   if (!found && session.interrupted_by() != 0)

@@ -31,7 +31,8 @@ Json RecordJson(const RecordedLaunch& launch, const std::string& output) {
           {"trace", output},
           {"processes", launch.processes},
           {"records", launch.records},
-          {"lost", launch.lost},
+          {"lost", launch.missing.lost},
+          {"replaced", launch.missing.replaced},
           {"bytes", launch.bytes},
           {"coverage", ToJson(launch.coverage)},
           {"warning", launch.warning},
@@ -52,8 +53,8 @@ void Summarize(const RecordedLaunch& launch, const std::string& decided, const s
   if (!decided.empty()) spdlog::info("{}", decided);
   const std::string coverage = Describe(launch.coverage);
   if (!coverage.empty()) spdlog::info("{}", coverage);
-  spdlog::info("{} records of {} processes, {} lost, {} in {}", launch.records, launch.processes, launch.lost,
-               FormatBytes(launch.bytes), output);
+  spdlog::info("{} records of {} processes, {}, {} in {}", launch.records, launch.processes,
+               Describe(launch.missing, ""), FormatBytes(launch.bytes), output);
   if (!launch.warning.empty()) spdlog::warn("{}", launch.warning);
   spdlog::info("next: dynamiccl report {} -o report.html", output);
 }
@@ -81,7 +82,7 @@ Result<int> RecordCommand(CommandLine& line) {
   line.app().add_option("-o,--output", output, "Trace to write (.ctrace)")->required();
   line.app().add_option("--json", json, "Write the summary as JSON to this file");
   if (const auto exit_code = line.Parse()) return *exit_code;
-  for (const std::string& path : {output, json}) DYNAMICCL_CHECK_OK(CheckFolderOf(path));
+  DYNAMICCL_CHECK_OK(CheckOutputs({output, json}));
   DYNAMICCL_CHECK_OK(CheckIsOneName(output));
   // With a policy or rules DynamICCL chooses configs, and the trace shows it. Without them the mode is
   // observe, which changes nothing.

@@ -12,7 +12,9 @@
 #include <cstdlib>
 #include <map>
 
+#include "src/base/file_kind.h"
 #include "tools/command_table.h"
+#include "tools/commands/given_traces.h"
 #include "tools/commands/replay_compare.h"
 #include "tools/exit_code.h"
 #include "tools/replay/replay_report.h"
@@ -114,7 +116,7 @@ Result<int> RunReplayAsRank(const ReplayCommandOptions& given) {
 
 // Replays the trace in the simulator, in virtual time. Starts no process.
 Result<int> RunSimulated(const ReplayCommandOptions& given) {
-  DYNAMICCL_TRY(Trace trace, ReadTraceFiles(given.inputs));
+  DYNAMICCL_TRY(Trace trace, ReadGivenTraces(given.inputs));
   DYNAMICCL_CHECK_OK(RecogniseForRules(given.launch.runtime, trace));
   DYNAMICCL_TRY(const SweptTimes swept, SweptTimesOf(given));
   DYNAMICCL_TRY(const NamedSystem system, FindSystem(given.system));
@@ -137,7 +139,7 @@ Result<int> RunSimulated(const ReplayCommandOptions& given) {
 
 // Starts the ranks. A trace that cannot be planned is an error here, before any process is started.
 Result<int> LaunchRanks(CommandLine& line, ReplayCommandOptions& given) {
-  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(given.inputs));
+  DYNAMICCL_TRY(const Trace trace, ReadGivenTraces(given.inputs));
   given.launch.n_ranks = ReplayRanks(trace, given.launch.n_ranks);
   if (given.launch.n_ranks > kMaxProcesses) {
     return WithHint(
@@ -218,6 +220,7 @@ Result<int> ReplayCommand(CommandLine& line) {
   RegisterReplayOptions(line.app(), given);
   if (const auto exit_code = line.Parse()) return *exit_code;
   FillRest(line.app(), given);
+  DYNAMICCL_CHECK_OK(CheckOutputs({given.best_rules}));
   const bool is_rank = std::getenv("RANK") != nullptr && given.system.empty();
   if (is_rank) return RunReplayAsRank(given);
   if (given.compare) return RunComparison(line, given);

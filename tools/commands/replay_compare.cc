@@ -12,6 +12,7 @@
 
 #include "src/base/progress_line.h"
 #include "src/policy/policy_file.h"
+#include "tools/commands/given_traces.h"
 #include "tools/exit_code.h"
 #include "tools/launch/installation.h"
 #include "tools/launch/temporary_folder.h"
@@ -21,7 +22,6 @@
 #include "tools/report/choice_comparison.h"
 #include "tools/report/recognised_labels.h"
 #include "traces/format/measurement_file.h"
-#include "traces/format/trace_files.h"
 
 namespace dynamiccl {
 namespace {
@@ -278,7 +278,7 @@ Result<int> Compare(const ReplayCommandOptions& given, const ReplayPlan& plan, i
 }  // namespace
 
 Result<int> RunComparison(const CommandLine& line, const ReplayCommandOptions& given) {
-  DYNAMICCL_TRY(Trace trace, ReadTraceFiles(given.inputs));
+  DYNAMICCL_TRY(Trace trace, ReadGivenTraces(given.inputs));
   if (!given.system.empty()) DYNAMICCL_CHECK_OK(RecogniseForRules(given.launch.runtime, trace));
   const int ranks = ReplayRanks(trace, given.launch.n_ranks);
   DYNAMICCL_TRY(const ReplayPlan plan, PlanReplay(trace, 0, ranks, given.window));

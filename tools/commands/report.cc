@@ -67,6 +67,8 @@ Result<int> ReportCommand(CommandLine& line) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl report: nothing to write"),
                     "name the file with -o report.html, a folder with --csv tables, or use --json");
   }
+  DYNAMICCL_CHECK_OK(CheckOutputs({given.output}));
+  DYNAMICCL_CHECK_OK(CheckOutputFolder(given.tables));
   DYNAMICCL_CHECK_OK(CheckIsNoInput(given.output, given.inputs));
   DYNAMICCL_TRY(ReportInputs read, ReadReportInputs(given.inputs, ShippedPolicy()));
   read.topology = given.topology;

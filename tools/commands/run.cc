@@ -135,7 +135,7 @@ Result<int> RunCommand(CommandLine& line) {
       "Begin mode adaptive with what earlier jobs found, and add what this one finds (.dcsite)");
   line.app().add_option("--json", json, "Write the summary as JSON to this file");
   if (const auto exit_code = line.Parse()) return *exit_code;
-  DYNAMICCL_CHECK_OK(CheckFolderOf(json));
+  DYNAMICCL_CHECK_OK(CheckOutputs({json}));
   std::optional<RunSettings> used;
   if (!settings.empty()) {
     DYNAMICCL_TRY(RunSettings made, UseSettings(settings, options.runtime));

@@ -15,6 +15,7 @@
 
 #include "src/collective/legal_configs.h"
 #include "tools/command_table.h"
+#include "tools/commands/given_traces.h"
 #include "tools/exit_code.h"
 #include "tools/launch/installation.h"
 #include "tools/report/json_output.h"
@@ -22,7 +23,6 @@
 #include "tools/simulate/described_system.h"
 #include "tools/simulate/scaling.h"
 #include "tools/simulate/trace_program.h"
-#include "traces/format/trace_files.h"
 
 namespace dynamiccl {
 namespace {
@@ -226,7 +226,7 @@ struct TakenTrace {
 Result<TakenTrace> TakeTrace(const SimulateOptions& given) {
   TakenTrace taken;
   if (given.inputs.empty()) return taken;
-  DYNAMICCL_TRY(taken.trace, ReadTraceFiles(given.inputs));
+  DYNAMICCL_TRY(taken.trace, ReadGivenTraces(given.inputs));
   DYNAMICCL_TRY(taken.recognised_by, RecogniseSections(given.policy, ShippedPolicy(), taken.trace));
   if (given.compute_ms > 0 && !taken.trace.order_only()) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument,

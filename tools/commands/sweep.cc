@@ -385,7 +385,7 @@ Result<int> SweepCommand(CommandLine& line) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl sweep: no file to write"),
                     "give -o FILE.measurements");
   }
-  DYNAMICCL_CHECK_OK(CheckFolderOf(given.output));
+  DYNAMICCL_CHECK_OK(CheckOutputs({given.output}));
   DYNAMICCL_CHECK_OK(RefusePins());
   MeasurementFile file;
   const Status swept = SweepAll(given, file);

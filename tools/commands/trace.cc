@@ -17,6 +17,7 @@
 #include "src/collective/size_class.h"
 #include "tools/command_table.h"
 #include "tools/commands/collective_option.h"
+#include "tools/commands/given_traces.h"
 #include "tools/commands/trace_generate.h"
 #include "tools/exit_code.h"
 #include "tools/report/json_output.h"
@@ -25,8 +26,8 @@
 #include "traces/export/trace_export.h"
 #include "traces/format/equal_calls.h"
 #include "traces/format/measurement_file.h"
+#include "traces/format/merged_records.h"
 #include "traces/format/operation_hasher.h"
-#include "traces/format/record_source.h"
 #include "traces/format/trace_calls.h"
 #include "traces/format/trace_files.h"
 #include "traces/format/trace_merge.h"
@@ -131,8 +132,11 @@ Json TraceJson(const Exported& exported, const TraceOptions& options) {
 }
 
 Result<int> Export(const TraceOptions& options) {
+  const bool is_folder = std::ranges::any_of(
+      AllExporters(), [&](const TraceExporter& each) { return each.name == options.to && each.folder; });
+  DYNAMICCL_CHECK_OK(is_folder ? CheckOutputFolder(options.output) : CheckOutputs({options.output}));
   DYNAMICCL_CHECK_OK(CheckIsNoInput(options.output, options.inputs));
-  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
+  DYNAMICCL_TRY(const Trace trace, ReadGivenTraces(options.inputs));
   DYNAMICCL_TRY(const Exported exported, ExportTrace(trace, options.to));
   if (!options.json)
     for (const std::string& note : exported.notes) spdlog::info("{}", note);
@@ -160,8 +164,8 @@ void PrintTrace(const std::string& path, const TraceSummary& summary) {
   if (summary.groups_unknown)
     fmt::print("no sizes of some groups: each stands here with 1 rank; import again with --group-size\n");
   if (summary.order_only) fmt::print("no measured times of issue: those in the file only order the calls\n");
-  fmt::print("{} calls of the first rank, {} steps, {} records lost, {}\n", summary.calls, summary.steps,
-             summary.lost,
+  fmt::print("{} calls of the first rank, {} steps, {}, {}\n", summary.calls, summary.steps,
+             Describe(summary.missing),
              summary.closed ? "all processes ended in order" : "a process was killed or still runs");
   for (const auto& [name, count] : summary.collectives) {
     fmt::print("  {:<14} {:>8} calls {:>12}\n", name, count.calls, FormatBytes(count.bytes));
@@ -201,21 +205,21 @@ Status Show(const TraceOptions& options, const RecordSource& records, const Trac
   return {};
 }
 
-// Shows one file whose ranks agree, without keeping its records. Returns false, or an error, and prints
-// nothing where the whole trace must be read: the ranks may contradict each other, or the file cannot be
+// Shows files whose ranks agree, without keeping their records. Returns false, or an error, and prints
+// nothing where the whole trace must be read: the ranks may contradict each other, or a file cannot be
 // streamed.
 Result<bool> ShowStreamed(const TraceOptions& options) {
-  DYNAMICCL_CHECK_OK(CheckIsFile(options.inputs[0]));
-  const FileRecords records(options.inputs[0]);
-  DYNAMICCL_TRY(const TraceSummary summary, ReadSummary(records));
-  DYNAMICCL_TRY(const bool equal, RanksHaveEqualCalls(records));
-  if (equal) DYNAMICCL_CHECK_OK(Show(options, records, summary));
+  for (const std::string& path : options.inputs) DYNAMICCL_CHECK_OK(CheckIsFile(path));
+  DYNAMICCL_TRY(const auto records, RecordsOfFiles(options.inputs));
+  DYNAMICCL_TRY(const TraceSummary summary, ReadSummary(*records));
+  DYNAMICCL_TRY(const bool equal, RanksHaveEqualCalls(*records));
+  if (equal) DYNAMICCL_CHECK_OK(Show(options, *records, summary));
   return equal;
 }
 
 // Runs `trace show`. Exit code 1: the ranks' records contradict each other.
 Result<int> ShowTrace(const TraceOptions& options) {
-  if (options.inputs.size() == 1 && ShowStreamed(options).value_or(false)) return kExitOk;
+  if (ShowStreamed(options).value_or(false)) return kExitOk;
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
   DYNAMICCL_CHECK_OK(Show(options, MemoryRecords(trace), SummarizeTrace(trace)));
   const Status agree = CheckRanksAgree(trace);
@@ -228,31 +232,22 @@ Json WrittenJson(const std::string& path, uint64_t records) {
   return {{"schema", 1}, {"output", path}, {"bytes", std::filesystem::file_size(path)}, {"records", records}};
 }
 
-// Counts over all processes: records that are complete, and records that were lost.
-struct RecordCounts {
-  uint64_t whole = 0;
-  uint64_t lost = 0;
-};
-
-RecordCounts CountRecords(const Trace& trace) {
-  RecordCounts counts;
-  for (const TraceSection& section : trace.sections) {
-    counts.whole += section.records.size();
-    counts.lost += section.lost;
-  }
-  return counts;
+uint64_t CountRecords(const Trace& trace) {
+  uint64_t records = 0;
+  for (const TraceSection& section : trace.sections) records += section.records.size();
+  return records;
 }
 
 void PrintWritten(const TraceOptions& options, const Trace& trace) {
-  const RecordCounts counts = CountRecords(trace);
-  Json json = WrittenJson(options.output, counts.whole);
-  json["lost"] = counts.lost;
+  Json json = WrittenJson(options.output, CountRecords(trace));
+  json["lost"] = trace.missing().lost;
+  json["replaced"] = trace.missing().replaced;
   json["processes"] = trace.sections.size();
   PrintJson(json);
 }
 
 Result<int> Merge(const TraceOptions& options) {
-  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
+  DYNAMICCL_TRY(const Trace trace, ReadGivenTraces(options.inputs));
   if (const Status agree = CheckRanksAgree(trace); !agree) {
     fmt::print(stderr, "{}", Describe(agree.error()));
     return kExitResultSaysNo;
@@ -264,10 +259,9 @@ Result<int> Merge(const TraceOptions& options) {
 
 Result<int> Recover(const TraceOptions& options) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs, TraceReading::kSalvage));
-  const RecordCounts counts = CountRecords(trace);
   for (const std::string& damage : trace.damage) spdlog::info("{}", damage);
-  spdlog::info("{} records of {} processes are whole, {} are lost", counts.whole, trace.sections.size(),
-               counts.lost);
+  spdlog::info("{} records of {} processes are whole, {}", CountRecords(trace), trace.sections.size(),
+               Describe(trace.missing(), ""));
   DYNAMICCL_CHECK_OK(WriteTraceFile(options.output, trace));
   if (options.json) PrintWritten(options, trace);
   return kExitOk;
@@ -363,8 +357,9 @@ Result<int> TraceCommand(CommandLine& line) {
   TraceGenerateOptions generate_options;
   CLI::App* const generate = AddTraceGenerate(app, generate_options);
   if (const auto exit_code = line.Parse()) return *exit_code;
-  if (import->parsed()) return Import(options);
   if (exported->parsed()) return Export(options);
+  DYNAMICCL_CHECK_OK(CheckOutputs({options.output}));
+  if (import->parsed()) return Import(options);
   if (show->parsed()) return ShowTrace(options);
   if (archive->parsed()) return Archive(options);
   if (unarchive->parsed()) return Unarchive(options);

@@ -8,6 +8,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
+#include "src/base/file_kind.h"
 #include "tools/exit_code.h"
 #include "tools/report/json_output.h"
 #include "traces/format/trace_files.h"
@@ -138,6 +139,7 @@ Result<int> TraceGenerate(const TraceGenerateOptions& options) {
                               options.framework.empty() ? "--framework" : "--output"),
                     "--explain lists the frameworks and their settings");
   }
+  DYNAMICCL_CHECK_OK(CheckOutputs({options.output}));
   DYNAMICCL_TRY(const ModelShape model, options.parameters.empty() ? ParseModel(options.model)
                                                                    : ReadParameterList(options.parameters));
   DYNAMICCL_TRY(const SettingTexts settings, ParseSettingTexts(options.settings, "--set"));

@@ -4,6 +4,7 @@
 // standard output.
 #include <fmt/format.h>
 
+#include "src/base/file_kind.h"
 #include "src/base/settings.h"
 #include "tools/ab/job_in_turns.h"
 #include "tools/command_table.h"
@@ -52,6 +53,7 @@ Result<int> TuneCommand(CommandLine& line) {
   if (const auto exit_code = line.Parse()) return *exit_code;
   DYNAMICCL_CHECK_OK(CheckOptions(given));
   DYNAMICCL_TRY(const OwnFile lock, ClaimOutputFolder(given.folder));
+  DYNAMICCL_CHECK_OK(CheckOutputs({given.folder + "/tune.json"}));
   TuneSession session(line, given);
   const Result<TuneResult> found = session.Run();
   if (!found && session.interrupted_by() != 0)

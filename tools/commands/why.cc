@@ -25,6 +25,7 @@ Result<int> WhyCommand(CommandLine& line) {
   line.app().add_option("-o,--output", output, "Write the same as an HTML file");
   line.app().add_flag("--json", json, "JSON on standard output");
   if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_CHECK_OK(CheckOutputs({output}));
   DYNAMICCL_CHECK_OK(CheckIsNoInput(output, FilesOf(paths)));
   DYNAMICCL_TRY(const WhyInput input, ReadWhyFiles(paths));
   const std::string shipped = ShippedPolicy();

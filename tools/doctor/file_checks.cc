@@ -78,7 +78,9 @@ Finding CheckDecisions(const std::string& path) {
 Finding CheckTrace(const std::string& path) {
   const auto trace = ReadTrace(path);
   if (!trace) return Failed(path, trace.error());
-  return Good(path, fmt::format("a trace of {} sections", trace->sections.size()));
+  const MissingRecords missing = trace->missing();
+  return Good(path, fmt::format("a trace of {} sections{}", trace->sections.size(),
+                                missing.any() ? ", " + Describe(missing) : ""));
 }
 
 Finding CheckMeasurements(const std::string& path) {

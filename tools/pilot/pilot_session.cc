@@ -132,6 +132,7 @@ Status PilotSession::Observe() {
   result_.machine = MachineDescription();
   result_.command = ShellQuote(line_.program());
   spdlog::info("{}", Describe(result_.observed.coverage));
+  if (result_.observed.missing.any()) spdlog::warn("{}", Describe(result_.observed.missing));
   DYNAMICCL_TRY(const Trace trace, ReadTrace(result_.trace));
   if (!trace.sections.empty()) observed_ = CallsOf(trace.sections.front());
   if (!observed_.calls.empty())

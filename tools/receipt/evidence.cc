@@ -37,9 +37,10 @@ Status TakeTrace(const std::string& path, Evidence& evidence) {
   for (const TraceSection& section : trace.sections) {
     TakeRelease(path, section.library, evidence);
     if ((section.flags & kTraceImported) != 0) continue;
-    const LogLine line{path, 0,
-                       fmt::format("{} records of process {}, written by {}", section.records.size(),
-                                   section.process_id, section.writer)};
+    const LogLine line{
+        path, 0,
+        fmt::format("{} records of process {}{}, written by {}", section.records.size(), section.process_id,
+                    section.missing().any() ? ", " + Describe(section.missing(), "") : "", section.writer)};
     if (!evidence.trace) evidence.trace = line;
     evidence.over_hostccl = section.over_hostccl();
     const SectionCalls calls = CallsOf(section);

@@ -68,10 +68,8 @@ void NoteEnds(const LaunchPlan& plan, const LaunchOutcome& outcome, Trace& trace
 void CountRecords(const Trace& trace, RecordedLaunch& launch) {
   launch.processes = trace.sections.size();
   if (!trace.sections.empty()) launch.coverage = LedgerOf(CallsOf(trace.sections.front()));
-  for (const TraceSection& section : trace.sections) {
-    launch.records += section.records.size();
-    launch.lost += section.lost;
-  }
+  launch.missing = trace.missing();
+  for (const TraceSection& section : trace.sections) launch.records += section.records.size();
 }
 
 }  // namespace

@@ -19,8 +19,7 @@ struct RecordedLaunch {
   size_t processes = 0;
   // Number of records of all processes.
   uint64_t records = 0;
-  // Records that did not fit into a process's buffer, by the processes' own count.
-  uint64_t lost = 0;
+  MissingRecords missing;
   // Size of the merged file.
   uint64_t bytes = 0;
   // The calls of the first process that a policy can choose for (tools/report/coverage_ledger.h).

@@ -94,8 +94,8 @@ std::string NameOfRun(const std::vector<NamedTrace>& traces, const std::string& 
   return alike > 1 ? path : name(path);
 }
 
-// A file that cannot be streamed is read as a whole: unfinished files and damage alike, since reading the
-// whole file tells the two apart and names the place.
+// A file that cannot be streamed is read as a whole: damaged ones and those still written alike, since
+// reading the whole file tells the two apart and names the place.
 Status CountTrace(const Recogniser& recogniser, const std::string& name, NamedTrace& trace) {
   Result<RunReport> run = ReadRun(trace.path, FileRecords(trace.path), recogniser, "");
   if (!run) {

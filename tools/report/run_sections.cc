@@ -18,12 +18,12 @@ namespace {
 constexpr size_t kLargestTable = 40;
 
 std::string Overview(const TraceSummary& summary) {
-  return HtmlParagraph(
-      fmt::format("{} {}, {} calls a rank, {} marked steps, {} records lost{}{}. Library: {}.",
-                  summary.sections, summary.sections == 1 ? "process" : "processes", summary.calls,
-                  summary.steps, summary.lost, summary.closed ? "" : ", a process did not end in order",
-                  summary.mirrored ? ", recorded on one rank only and mirrored to all" : "",
-                  summary.library.empty() ? "unknown" : summary.library));
+  return HtmlParagraph(fmt::format("{} {}, {} calls a rank, {} marked steps, {}{}{}. Library: {}.",
+                                   summary.sections, summary.sections == 1 ? "process" : "processes",
+                                   summary.calls, summary.steps, Describe(summary.missing),
+                                   summary.closed ? "" : ", a process did not end in order",
+                                   summary.mirrored ? ", recorded on one rank only and mirrored to all" : "",
+                                   summary.library.empty() ? "unknown" : summary.library));
 }
 
 std::string SizeTable(const TraceSummary& summary) {

@@ -12,7 +12,7 @@ namespace {
 
 void AddSection(const TraceSection& section, TraceSummary& summary) {
   if (++summary.sections == 1) summary.library = section.library;
-  summary.lost += section.lost;
+  summary.missing += section.missing();
   summary.closed = summary.closed && section.closed;
   summary.mirrored = summary.mirrored || section.mirrored();
   summary.order_only = summary.order_only || section.order_only();
@@ -118,7 +118,8 @@ Json SummaryJson(const std::string& path, const TraceSummary& summary) {
           {"ranks", summary.sections},
           {"library", summary.library},
           {"calls", summary.calls},
-          {"lost", summary.lost},
+          {"lost", summary.missing.lost},
+          {"replaced", summary.missing.replaced},
           {"closed", summary.closed},
           {"mirrored", summary.mirrored},
           {"order_only", summary.order_only},

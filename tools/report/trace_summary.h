@@ -24,13 +24,13 @@ struct CallCount {
 };
 
 // Numbers of the trace's first section, the recording of one process (rank 0 of a merged trace), since all
-// ranks issue the same collectives. `lost`, `closed`, `mirrored`, `order_only` and
+// ranks issue the same collectives. `missing`, `closed`, `mirrored`, `order_only` and
 // `groups_unknown` are about all sections.
 struct TraceSummary {
   size_t sections = 0;
   std::string library;
   int64_t calls = 0;
-  uint64_t lost = 0;
+  MissingRecords missing;
   // True: every process ended properly. False after a crash or a kill.
   bool closed = true;
   // True: some section is the recording of one rank that stands for all ranks.

@@ -143,7 +143,7 @@ Status FindStep(const RecordSource& records, const std::vector<SectionScan>& sec
 Result<WhyFacts> FactsOf(const WhyInput& input, const Policy* policy) {
   WhyFacts facts;
   if (!input.trace) return facts;
-  const std::unique_ptr<const RecordSource> records = RecordsOf(input);
+  const std::shared_ptr<const RecordSource> records = RecordsOf(input);
   DYNAMICCL_TRY(const std::vector<SectionScan> sections, ScanSections(*records, SIZE_MAX));
   if (sections.empty()) return facts;
   JobCounts counts(input, sections, policy);

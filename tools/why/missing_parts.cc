@@ -44,16 +44,21 @@ std::string UntimedBetweenTwo(const CallTally& tally) {
                      CallsText(tally.untimed_between_two), share);
 }
 
-// Says which records are lost, and of which files.
-void AddLost(const WhyInput& input, uint64_t lost, std::vector<std::string>& lines) {
+// Says which records are lost, and of which files, and how many newer ones replaced.
+void AddMissing(const WhyInput& input, const MissingRecords& missing, std::vector<std::string>& lines) {
   for (const std::string& damage : input.trace->damage)
     lines.push_back("Part of a file is lost: " + damage + ".");
-  if (!input.trace->damage.empty() || lost == 0) return;
-  lines.push_back(fmt::format(
-      "{} {}", lost,
-      input.imported ? "calls: the program that wrote the file dropped them, or their lines are cut."
-                     : "records: newer ones replaced them (DYNAMICCL_TRACE_RECORDS sets how many a thread "
-                       "keeps), or they were not complete."));
+  if (missing.lost > 0 && input.imported)
+    lines.push_back(
+        fmt::format("{} calls lost: the program that wrote the file dropped them, or their lines are cut.",
+                    missing.lost));
+  else if (missing.lost > 0)
+    lines.push_back(
+        fmt::format("{} records lost: they were damaged or not complete, or found no place.", missing.lost));
+  if (missing.replaced > 0)
+    lines.push_back(fmt::format(
+        "{} records replaced by newer ones (DYNAMICCL_TRACE_RECORDS sets how many a thread keeps).",
+        missing.replaced));
 }
 
 std::string Paths(const WhyInput& input) {
@@ -82,7 +87,7 @@ std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& fac
     return {
         "What a training step gains: a sweep times calls alone. `dynamiccl ab` and `dynamiccl pilot` compare "
         "steps."};
-  AddLost(input, facts.summary.lost, lines);
+  AddMissing(input, facts.summary.missing, lines);
   if (const std::string untimed = UntimedBetweenTwo(facts.tally); !untimed.empty()) lines.push_back(untimed);
   if (facts.times.kinds.empty() && facts.tally.collectives > 0)
     lines.push_back(fmt::format(

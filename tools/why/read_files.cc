@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "tools/canary/known_issues.h"
 #include "tools/receipt/receipt_text.h"
 #include "tools/report/section_scan.h"
 #include "traces/format/measurement_file.h"
+#include "traces/format/merged_records.h"
 #include "traces/format/trace_files.h"
 #include "traces/format/trace_merge.h"
 #include "traces/import/gzip_stream.h"
@@ -77,13 +79,14 @@ Status ReadLogs(WhyInput& input) {
 // The traces of the files that were read.
 struct ReadTraces {
   std::vector<Trace> traces;
-  // By trace: its place in WhyInput::files, and whether its sections have only their descriptions.
+  // By trace: its place in WhyInput::files, and whether its records are in the file alone.
   std::vector<size_t> file;
   std::vector<bool> described;
 };
 
 // Reads the descriptions of a trace that can be streamed, and checks all of it on the way. Nothing if it must
-// be read as a whole, which also says how it is damaged.
+// be read as a whole: that also says how a file is damaged, and takes one that is still written at one
+// moment.
 std::optional<Trace> DescribedTrace(const std::string& path) {
   const auto sections = ScanSections(FileRecords(path), 0);
   if (!sections) return std::nullopt;
@@ -193,19 +196,30 @@ bool AssumesGroupSize(const WhyInput& input, std::string_view instead) {
   });
 }
 
-// Merges the traces of several files, which are read as a whole.
-Result<Trace> MergeRead(const WhyInput& input, ReadTraces read) {
+// Puts the traces of several files together. With `in_passes`, records that are in files stay there.
+Status MergeRead(ReadTraces read, bool in_passes, WhyInput& input) {
   DYNAMICCL_CHECK_OK(CheckOneJob(input.files, read));
-  for (size_t i = 0; i < read.traces.size(); ++i) {
-    if (!read.described[i]) continue;
-    DYNAMICCL_TRY(read.traces[i], ReadTraceFiles({input.files[read.file[i]].path}));
+  if (!in_passes) {
+    DYNAMICCL_TRY(input.trace, MergeTraces(std::move(read.traces)));
+    return {};
   }
-  Result<Trace> merged = MergeTraces(std::move(read.traces));
-  if (merged) return merged;
-  return WithHint(tl::unexpected(merged.error()), "give the files of one job: one a rank, or one alone");
+  std::vector<std::string> damage;
+  std::vector<std::unique_ptr<const RecordSource>> sources;
+  for (size_t i = 0; i < read.traces.size(); ++i) {
+    std::ranges::copy(read.traces[i].damage, std::back_inserter(damage));
+    if (read.described[i])
+      sources.push_back(std::make_unique<const FileRecords>(input.files[read.file[i]].path));
+    else
+      sources.push_back(std::make_unique<const OwnedRecords>(std::move(read.traces[i])));
+  }
+  DYNAMICCL_TRY(auto merged, MergedRecords::Of(std::move(sources)));
+  input.trace = merged->outline();
+  input.trace->damage = std::move(damage);
+  input.streamed = std::move(merged);
+  return {};
 }
 
-// With `in_passes`, the records of a trace that is alone stay in its file if that is possible.
+// With `in_passes`, the records of a trace stay in its files if that is possible.
 Result<WhyInput> ReadJob(const std::vector<std::string>& paths, bool in_passes) {
   WhyInput input;
   ReadTraces read;
@@ -224,9 +238,12 @@ Result<WhyInput> ReadJob(const std::vector<std::string>& paths, bool in_passes) 
                               fmt::join(paths, ", ")),
                     "name one of the files, to be told what is wrong with it");
   if (read.traces.size() > 1) {
-    DYNAMICCL_TRY(input.trace, MergeRead(input, std::move(read)));
+    const Status merged = MergeRead(std::move(read), in_passes, input);
+    if (!merged)
+      return WithHint(tl::unexpected(merged.error()), "give the files of one job: one a rank, or one alone");
   } else if (read.traces.size() == 1) {
-    if (read.described.front()) input.streamed = input.files[read.file.front()].path;
+    if (read.described.front())
+      input.streamed = std::make_shared<const FileRecords>(input.files[read.file.front()].path);
     input.trace = std::move(read.traces.front());
   }
   return input;
@@ -285,9 +302,8 @@ std::vector<std::string> FilesOf(const std::vector<std::string>& paths) {
   return files;
 }
 
-std::unique_ptr<const RecordSource> RecordsOf(const WhyInput& input) {
-  if (input.streamed.empty()) return std::make_unique<const MemoryRecords>(*input.trace);
-  return std::make_unique<const FileRecords>(input.streamed);
+std::shared_ptr<const RecordSource> RecordsOf(const WhyInput& input) {
+  return input.streamed ? input.streamed : std::make_shared<const MemoryRecords>(*input.trace);
 }
 
 Result<WhyInput> ReadJobFiles(const std::vector<std::string>& paths) {

@@ -45,13 +45,13 @@ struct WhyInput {
   // Filled only by ReadWhyFiles. For each setting that a log shows not to be in effect, a sentence with the
   // line that proves it.
   std::vector<std::string> refuted_settings = {};
-  // Filled only by ReadWhyFiles. The file that holds the records of `trace`, whose sections then have only
-  // their descriptions; empty if the records are in memory.
-  std::string streamed = {};
+  // Filled only by ReadWhyFiles. The records of `trace`, whose sections then have no calls; null if the
+  // records are in memory. Shared, because RecordsOf hands them out.
+  std::shared_ptr<const RecordSource> streamed = {};
 };
 
 // The records of the input's trace, which it must have. The input must outlive the result.
-std::unique_ptr<const RecordSource> RecordsOf(const WhyInput& input);
+std::shared_ptr<const RecordSource> RecordsOf(const WhyInput& input);
 
 // Returns the torch.distributed backend of the calls in a profile if it is not nccl, for example "gloo".
 // Empty otherwise.

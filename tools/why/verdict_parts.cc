@@ -13,7 +13,7 @@
 #include "tools/report/trace_summary.h"
 #include "tools/why/parts.h"
 #include "traces/format/equal_calls.h"
-#include "traces/format/trace_files.h"
+#include "traces/format/record_source.h"
 #include "traces/format/trace_merge.h"
 
 namespace dynamiccl {
@@ -24,6 +24,10 @@ constexpr size_t kMaxRows = 3;
 constexpr double kNearBest = 1.01;
 // A change of the job is mentioned only if it is predicted to shorten a step by at least this share.
 constexpr double kLeastGain = 0.01;
+// Of a job that may have stood still, the newest records of each rank are looked at: at least kLeastTail, and
+// kTailOfAll of all ranks together, which is 32 MiB of records and 60 MiB of calls.
+constexpr uint64_t kLeastTail = 2048;
+constexpr uint64_t kTailOfAll = 1 << 19;
 
 // A collective and size of a sweep for which the library's default was clearly slower than another config.
 struct SlowerDefault {
@@ -101,6 +105,19 @@ std::optional<HangFinding> Standing(const Trace& trace) {
   return std::nullopt;
 }
 
+// The newest records of a trace that is in files.
+Result<Trace> ReadNewest(const WhyInput& input) {
+  return ReadTail(*input.streamed, std::max(kLeastTail, kTailOfAll / input.trace->sections.size()));
+}
+
+// Compares the ranks' calls: those of `newest`, then also older ones that it lacks.
+Status RanksAgree(const WhyInput& input, const Trace& newest) {
+  if (const Status agree = CheckRanksAgree(newest); !agree) return agree;
+  const bool is_all = std::ranges::equal(input.trace->sections, newest.sections, {}, &TraceSection::lost,
+                                         &TraceSection::lost);
+  return is_all ? Status() : CheckRanksAgree(*input.streamed);
+}
+
 // Returns "saves 12.0 % of the step, predicted (-11 to 31 %)". The interval holds the measured errors of such
 // predictions, and the ends of the collectives' own intervals where they are wider.
 std::string SavingText(const AdvisedChange& one, int64_t base_ns) {
@@ -135,12 +152,12 @@ Result<std::vector<std::string>> TroubleLines(const WhyInput& input) {
   const bool ended = std::ranges::all_of(input.trace->sections, &TraceSection::closed);
   DYNAMICCL_TRY(const bool equal, RanksHaveEqualCalls(*RecordsOf(input)));
   if (equal && ended) return lines;
-  std::optional<Trace> read;
-  if (!input.streamed.empty()) {
-    DYNAMICCL_TRY(read, ReadTraceFiles({input.streamed}));
+  std::optional<Trace> newest;
+  if (input.streamed) {
+    DYNAMICCL_TRY(newest, ReadNewest(input));
   }
-  const Trace& trace = read ? *read : *input.trace;
-  if (const Status agree = CheckRanksAgree(trace); !agree) lines.push_back(agree.error().message + ".");
+  const Trace& trace = newest ? *newest : *input.trace;
+  if (const Status agree = RanksAgree(input, trace); !agree) lines.push_back(agree.error().message + ".");
   const std::optional<HangFinding> standing = ended && lines.empty() ? std::nullopt : Standing(trace);
   if (!standing) return lines;
   lines.push_back(fmt::format("When these files were written ({}):", Name(standing->kind)));

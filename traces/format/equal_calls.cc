@@ -4,9 +4,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <map>
 
 #include "traces/format/record_views.h"
+#include "traces/format/trace_merge.h"
 
 namespace dynamiccl {
 namespace {
@@ -15,8 +17,13 @@ namespace {
 struct CallSum {
   uint64_t calls = 0;
   uint64_t sum = 0;
+  void Take(const TraceRecord& record);
   friend bool operator==(const CallSum&, const CallSum&) = default;
 };
+
+bool Is(const TraceRecord& record, RecordKind kind) {
+  return record.kind == static_cast<uint16_t>(kind);
+}
 
 // Hashes the fields in which ranks must be equal.
 uint64_t HashOf(const TraceRecord& record) {
@@ -25,6 +32,11 @@ uint64_t HashOf(const TraceRecord& record) {
       uint64_t{record.index_in_group} | uint64_t{static_cast<uint16_t>(record.root_or_peer)} << 16 |
           uint64_t{record.collective} << 32 | uint64_t{record.data_type} << 40 | uint64_t{record.op} << 48};
   return XXH3_64bits(fields, sizeof(fields));
+}
+
+void CallSum::Take(const TraceRecord& record) {
+  ++calls;
+  sum += HashOf(record);
 }
 
 class CallSums final : public RecordSink {
@@ -36,12 +48,8 @@ class CallSums final : public RecordSink {
   }
   Status Take(std::span<const TraceRecord> records) override {
     for (const TraceRecord& record : records) {
-      if (record.kind == static_cast<uint16_t>(RecordKind::kCommunicator))
-        ids_[record.communicator] = record.bytes;
-      if (record.kind != static_cast<uint16_t>(RecordKind::kCollective)) continue;
-      CallSum& sum = own_[record.communicator];
-      ++sum.calls;
-      sum.sum += HashOf(record);
+      if (Is(record, RecordKind::kCommunicator)) ids_[record.communicator] = record.bytes;
+      if (Is(record, RecordKind::kCollective)) own_[record.communicator].Take(record);
     }
     return {};
   }
@@ -62,7 +70,182 @@ class CallSums final : public RecordSink {
   bool equal_ = true;
 };
 
+// Call numbers from `begin` to before `end`.
+struct CallRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+// By communicator's id.
+using CallRanges = std::map<uint64_t, CallRange>;
+
+// Finds the call numbers that all ranks of each communicator should have.
+class RangeSink final : public RecordSink {
+ public:
+  Status BeginSection(const TraceSection& description, uint64_t /*records*/) override {
+    ends_early_ = !description.closed;
+    begins_late_ = description.lost > 0;
+    ids_.clear();
+    own_.clear();
+    return {};
+  }
+  Status Take(std::span<const TraceRecord> records) override {
+    for (const TraceRecord& record : records) {
+      if (Is(record, RecordKind::kCommunicator)) ids_[record.communicator] = record.bytes;
+      if (Is(record, RecordKind::kPointToPoint)) own_[record.communicator].has_point_to_point = true;
+      if (!Is(record, RecordKind::kCollective)) continue;
+      Seen& seen = own_[record.communicator];
+      seen.first = std::min(seen.first, record.call_number);
+      seen.end = std::max(seen.end, record.call_number + 1);
+    }
+    return {};
+  }
+  // The first and the last group of calls that a rank still has may lack calls, so they are not compared.
+  Status EndSection(uint64_t /*missing*/) override {
+    for (const auto& [number, id] : ids_) {
+      const Seen& seen = own_[number];
+      Shared& shared = shared_[id];
+      shared.comparable = shared.comparable && !seen.has_point_to_point;
+      shared.end = std::max(shared.end, seen.end);
+      if (begins_late_) shared.begin = std::max(shared.begin, seen.end == 0 ? UINT64_MAX : seen.first + 1);
+      if (ends_early_) shared.stop = std::min(shared.stop, seen.end == 0 ? 0 : seen.end - 1);
+    }
+    return {};
+  }
+  CallRanges ranges() const {
+    CallRanges ranges;
+    for (const auto& [id, shared] : shared_) {
+      const CallRange range{shared.begin, std::min(shared.end, shared.stop)};
+      if (shared.comparable && range.begin < range.end) ranges[id] = range;
+    }
+    return ranges;
+  }
+
+ private:
+  // The calls of one rank on a communicator.
+  struct Seen {
+    uint64_t first = UINT64_MAX;
+    uint64_t end = 0;
+    bool has_point_to_point = false;
+  };
+  struct Shared {
+    bool comparable = true;
+    uint64_t begin = 0;
+    uint64_t end = 0;            // of the rank that came farthest
+    uint64_t stop = UINT64_MAX;  // of the killed rank that came least far
+  };
+
+  bool ends_early_ = false, begins_late_ = false;
+  std::map<uint32_t, uint64_t> ids_;
+  std::map<uint32_t, Seen> own_;
+  std::map<uint64_t, Shared> shared_;
+};
+
+// Divides each range into blocks, and finds the first block in which ranks differ.
+class BlockSink final : public RecordSink {
+ public:
+  explicit BlockSink(const CallRanges& ranges) : ranges_(ranges) {}
+
+  Status BeginSection(const TraceSection& /*description*/, uint64_t /*records*/) override {
+    ids_.clear();
+    own_.clear();
+    return {};
+  }
+  Status Take(std::span<const TraceRecord> records) override {
+    for (const TraceRecord& record : records) {
+      if (Is(record, RecordKind::kCommunicator)) ids_[record.communicator] = record.bytes;
+      if (!Is(record, RecordKind::kCollective)) continue;
+      const auto id = ids_.find(record.communicator);
+      const auto range = id == ids_.end() ? ranges_.end() : ranges_.find(id->second);
+      if (range == ranges_.end() || record.call_number < range->second.begin ||
+          record.call_number >= range->second.end)
+        continue;
+      Blocks& blocks = own_.try_emplace(record.communicator, kBlocks).first->second;
+      blocks[(record.call_number - range->second.begin) / BlockOf(range->second)].Take(record);
+    }
+    return {};
+  }
+  Status EndSection(uint64_t /*missing*/) override {
+    for (const auto& [number, id] : ids_) {
+      if (!ranges_.contains(id)) continue;
+      const Blocks& blocks = own_.try_emplace(number, kBlocks).first->second;
+      const auto [first, is_first] = first_.try_emplace(id, blocks);
+      const auto unequal = std::ranges::mismatch(blocks, first->second).in1;
+      if (unequal == blocks.end()) continue;
+      const auto place = static_cast<uint64_t>(unequal - blocks.begin());
+      const auto [differs, is_new] = differing_.try_emplace(id, place);
+      differs->second = std::min(differs->second, place);
+    }
+    return {};
+  }
+  // Returns the first differing block of the first communicator that has one.
+  CallRanges Differing() const {
+    if (differing_.empty()) return {};
+    const auto& [id, place] = *differing_.begin();
+    const CallRange& range = ranges_.at(id);
+    const uint64_t begin = range.begin + place * BlockOf(range);
+    return {{id, {begin, std::min(begin + BlockOf(range), range.end)}}};
+  }
+
+ private:
+  static constexpr size_t kBlocks = 256;
+  using Blocks = std::vector<CallSum>;
+  static uint64_t BlockOf(const CallRange& range) { return (range.end - range.begin - 1) / kBlocks + 1; }
+
+  const CallRanges& ranges_;
+  std::map<uint32_t, uint64_t> ids_;
+  std::map<uint32_t, Blocks> own_;
+  std::map<uint64_t, Blocks> first_;  // of the first rank of each communicator
+  std::map<uint64_t, uint64_t> differing_;
+};
+
+// Keeps the calls of one range, as if the ranks had issued no others.
+class PartSink final : public RecordSink {
+ public:
+  PartSink(uint64_t id, CallRange range) : id_(id), range_(range) {}
+
+  Status BeginSection(const TraceSection& description, uint64_t /*records*/) override {
+    part.sections.push_back(description);
+    part.sections.back().closed = true;
+    part.sections.back().lost = 0;
+    return {};
+  }
+  Status Take(std::span<const TraceRecord> records) override {
+    for (const TraceRecord& record : records) {
+      const bool describes = Is(record, RecordKind::kCommunicator) && record.bytes == id_;
+      const bool in_range = Is(record, RecordKind::kCollective) && record.call_number >= range_.begin &&
+                            record.call_number < range_.end;
+      if (describes || in_range) part.sections.back().records.push_back(record);
+    }
+    return {};
+  }
+  Status EndSection(uint64_t /*missing*/) override { return {}; }
+
+  Trace part;
+
+ private:
+  uint64_t id_;
+  CallRange range_;
+};
+
 }  // namespace
+
+Status CheckRanksAgree(const RecordSource& source) {
+  constexpr uint64_t kSmallRange = 1024;
+  RangeSink shared;
+  DYNAMICCL_CHECK_OK(source.Pass(shared));
+  CallRanges ranges = shared.ranges();
+  for (bool small = false; !small;) {
+    BlockSink blocks(ranges);
+    DYNAMICCL_CHECK_OK(source.Pass(blocks));
+    ranges = blocks.Differing();
+    if (ranges.empty()) return {};
+    const CallRange& range = ranges.begin()->second;
+    small = range.end - range.begin <= kSmallRange;
+  }
+  PartSink sink(ranges.begin()->first, ranges.begin()->second);
+  DYNAMICCL_CHECK_OK(source.Pass(sink));
+  return CheckRanksAgree(sink.part);
+}
 
 Result<bool> RanksHaveEqualCalls(const RecordSource& source) {
   CallSums sums;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/format/record_source.h"
 
+#include <algorithm>
+
 namespace dynamiccl {
 namespace {
 
@@ -22,7 +24,68 @@ TraceSection DescriptionOf(const TraceSection& section) {
   return description;
 }
 
+// True for the records that ReadTail always keeps.
+bool IsAlwaysKept(const TraceRecord& record) {
+  switch (static_cast<RecordKind>(record.kind)) {
+    case RecordKind::kCommunicator:
+    case RecordKind::kCommunicatorEnd:
+    case RecordKind::kInside:
+    case RecordKind::kInsideBirth:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Keeps up to twice as many records as are wanted, so that old ones are removed rarely.
+class TailSink final : public RecordSink {
+ public:
+  explicit TailSink(uint64_t newest) : newest_(newest) {}
+  Status BeginSection(const TraceSection& description, uint64_t /*records*/) override {
+    trace_.sections.push_back(description);
+    others_ = 0;
+    return {};
+  }
+  Status Take(std::span<const TraceRecord> records) override {
+    std::vector<TraceRecord>& kept = trace_.sections.back().records;
+    for (const TraceRecord& record : records) {
+      kept.push_back(record);
+      others_ += IsAlwaysKept(record) ? 0 : 1;
+      if (others_ >= 2 * newest_) DropOld();
+    }
+    return {};
+  }
+  Status EndSection(uint64_t missing) override {
+    trace_.sections.back().lost += missing;
+    DropOld();
+    trace_.sections.back().records.shrink_to_fit();
+    return {};
+  }
+  Trace trace() && { return std::move(trace_); }
+
+ private:
+  void DropOld() {
+    TraceSection& section = trace_.sections.back();
+    const uint64_t old = others_ - std::min(others_, newest_);
+    uint64_t seen = 0;
+    std::erase_if(section.records,
+                  [&](const TraceRecord& record) { return !IsAlwaysKept(record) && seen++ < old; });
+    section.lost += old;
+    others_ -= old;
+  }
+
+  const uint64_t newest_;
+  Trace trace_;
+  uint64_t others_ = 0;  // records of the section that are not always kept
+};
+
 }  // namespace
+
+Result<Trace> ReadTail(const RecordSource& source, uint64_t newest) {
+  TailSink tail(newest);
+  DYNAMICCL_CHECK_OK(source.Pass(tail));
+  return std::move(tail).trace();
+}
 
 Status MemoryRecords::Pass(RecordSink& sink) const {
   for (const TraceSection& section : trace_.sections) {

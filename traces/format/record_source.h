@@ -2,6 +2,7 @@
 // A trace that is read several times from its beginning, for readers that do not keep its records.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "src/base/status.h"
@@ -38,5 +39,19 @@ class MemoryRecords final : public RecordSource {
  private:
   const Trace& trace_;
 };
+
+// The records of a trace that this object owns.
+class OwnedRecords final : public RecordSource {
+ public:
+  explicit OwnedRecords(Trace trace) : trace_(std::move(trace)) {}
+  Status Pass(RecordSink& sink) const override { return MemoryRecords(trace_).Pass(sink); }
+
+ private:
+  Trace trace_;
+};
+
+// Returns the trace with the last `newest` records of each section, and with all records about communicators
+// and about calls that had not returned. The records left out count as lost.
+Result<Trace> ReadTail(const RecordSource& source, uint64_t newest);
 
 }  // namespace dynamiccl

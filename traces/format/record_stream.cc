@@ -12,7 +12,9 @@
 #include <cstring>
 #include <fstream>
 
+#include "src/base/own_file.h"
 #include "traces/format/byte_source.h"
+#include "traces/format/ring_stream.h"
 #include "traces/format/section_header.h"
 #include "traces/format/trace_archive.h"
 
@@ -114,7 +116,13 @@ class SectionStream {
  public:
   SectionStream(ByteSource& bytes, RecordSink& sink) : bytes_(bytes), sink_(sink) {}
 
-  Status Run() {
+  Status Run(const std::string& path) {
+    DYNAMICCL_TRY(const TraceHeader first, HeaderAt(0));
+    if ((first.flags & kTraceFinished) == 0) {
+      if (IsClaimed(path))
+        return MakeError(ErrorKind::kUnsupported, "a process still writes the file, or may do so");
+      return StreamRings(bytes_, first, sink_);
+    }
     do {
       DYNAMICCL_CHECK_OK(Section());
     } while (offset_ < bytes_.size());
@@ -139,15 +147,23 @@ class SectionStream {
     return sink_.EndSection(0);
   }
 
-  // Reads and checks the headers in front of the records.
-  Result<TraceHeader> Header() {
-    constexpr size_t kFront = kTraceHeaderBytes + sizeof(SegmentHeader);
-    if (bytes_.size() - offset_ < kFront)
+  Result<TraceHeader> HeaderAt(size_t offset) {
+    if (bytes_.size() - offset < kTraceHeaderBytes)
       return MakeError(ErrorKind::kCorrupt, "byte {}: the file ends inside a header", bytes_.size());
-    DYNAMICCL_TRY(const auto front, bytes_.Read(offset_, kFront));
+    DYNAMICCL_TRY(const auto front, bytes_.Read(offset, sizeof(TraceHeader)));
     TraceHeader header;
     std::memcpy(&header, front.data(), sizeof(header));
     DYNAMICCL_CHECK_OK(CheckHeader(header));
+    return header;
+  }
+
+  // Reads and checks the headers in front of the records.
+  Result<TraceHeader> Header() {
+    constexpr size_t kFront = kTraceHeaderBytes + sizeof(SegmentHeader);
+    DYNAMICCL_TRY(const TraceHeader header, HeaderAt(offset_));
+    if (bytes_.size() - offset_ < kFront)
+      return MakeError(ErrorKind::kCorrupt, "byte {}: the file ends inside a header", bytes_.size());
+    DYNAMICCL_TRY(const auto front, bytes_.Read(offset_, kFront));
     SegmentHeader segment;
     std::memcpy(&segment, front.data() + kTraceHeaderBytes, sizeof(segment));
     if (!IsStreamable(header) || segment.magic != kSegmentMagic || segment.head != header.records_per_segment)
@@ -193,7 +209,7 @@ Status StreamTrace(const std::string& path, RecordSink& sink) {
   if (IsTraceArchive(head)) return StreamTraceArchive(bytes, path, sink);
   if (head.size() < sizeof(kTraceMagic) || std::memcmp(head.data(), kTraceMagic, sizeof(kTraceMagic)) != 0)
     return MakeError(ErrorKind::kUnsupported, "{}: byte 0: no binary trace begins here", path);
-  const Status status = SectionStream(bytes, sink).Run();
+  const Status status = SectionStream(bytes, sink).Run(path);
   return status ? status : Wrap(status.error(), path);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traces as streams, for traces that do not fit in memory: sections and blocks of records one after the
-// other, from a finished .ctrace file or an archive into either. Reading and writing take kStreamMemory at
-// most, whatever the length of the trace.
+// other, from a .ctrace file or an archive into a finished file of either form. Reading and writing take
+// kStreamMemory at most, whatever the length of the trace.
 #pragma once
 
 #include <cstdint>
@@ -41,9 +41,9 @@ class RecordWriter : public RecordSink {
 Result<std::unique_ptr<RecordWriter>> CreateArchive(const std::string& path);
 Result<std::unique_ptr<RecordWriter>> CreateTrace(const std::string& path);
 
-// Passes an archive, or a finished .ctrace file, on to `sink`, and checks everything that ReadTrace checks
-// strictly. kUnsupported: a file of a recorder that has not finished, JSON lines, or records out of order;
-// ReadTraceFiles reads those.
+// Passes an archive, a finished .ctrace file, or a recorder's file that no process writes any more, on to
+// `sink`, and checks everything that ReadTrace checks strictly. kUnsupported: a recorder's file that may
+// still be written, JSON lines, or records out of order; ReadTraceFiles reads those.
 Status StreamTrace(const std::string& path, RecordSink& sink);
 
 }  // namespace dynamiccl

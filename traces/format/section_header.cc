@@ -11,6 +11,17 @@
 namespace dynamiccl {
 namespace {
 
+// Limits for header fields, far above the recorder's own limit on segments.
+constexpr uint32_t kMaxSegments = 4096;
+// Limit on the length of a record. Later versions may lengthen records, but not arbitrarily.
+constexpr uint32_t kMaxRecordBytes = 4096;
+// Limit on the bytes of any part, so that products and sums of header fields cannot wrap.
+constexpr uint64_t kMaxSize = 1ull << 48;
+
+tl::unexpected<Error> Fail(size_t offset, const std::string& what) {
+  return MakeError(ErrorKind::kCorrupt, "byte {}: {}", offset, what);
+}
+
 // Copies as much of the text as leaves room for the zero byte.
 template <size_t N>
 void CopyText(char (&field)[N], const std::string& text) {
@@ -52,16 +63,34 @@ TraceHeader HeaderOf(const TraceSection& section, uint64_t records) {
 }
 
 Status CheckHeader(const TraceHeader& header) {
-  const auto fail = [](size_t offset, const std::string& what) {
-    return MakeError(ErrorKind::kCorrupt, "byte {}: {}", offset, what);
-  };
   if (std::memcmp(header.magic, kTraceMagic, sizeof(kTraceMagic)) != 0)
-    return WithHint(fail(0, "not a trace (.ctrace)"), kHintForOtherFiles);
+    return WithHint(Fail(0, "not a trace (.ctrace)"), kHintForOtherFiles);
   if (header.version != kTraceVersion)
-    return fail(8, fmt::format("version {}, this build reads {}", header.version, kTraceVersion));
+    return Fail(8, fmt::format("version {}, this build reads {}", header.version, kTraceVersion));
   if (header.checksum != XXH3_64bits(&header, offsetof(TraceHeader, checksum)))
-    return fail(offsetof(TraceHeader, checksum), "the header is damaged");
+    return Fail(offsetof(TraceHeader, checksum), "the header is damaged");
   return {};
+}
+
+Status CheckLayout(const TraceHeader& header) {
+  const bool sane = header.header_bytes >= kTraceHeaderBytes && header.header_bytes <= 1u << 20 &&
+                    header.record_bytes >= sizeof(TraceRecord) && header.record_bytes <= kMaxRecordBytes &&
+                    header.segments <= kMaxSegments && header.segment_bytes <= kMaxSize / kMaxSegments &&
+                    header.first_segment <= kMaxSize &&
+                    header.records_per_segment <= kMaxSize / kMaxRecordBytes &&
+                    header.table_records <= kMaxSize / kMaxRecordBytes;
+  if (!sane) return Fail(12, "the header's sizes make no sense");
+  const uint64_t ring = sizeof(SegmentHeader) + header.records_per_segment * header.record_bytes;
+  if (header.segments > 0 && ring > header.segment_bytes) return Fail(24, "the header's sizes make no sense");
+  return {};
+}
+
+uint64_t StatedEnd(const TraceHeader& header) {
+  const uint64_t table = header.table_records == 0 ? 0
+                                                   : header.header_bytes + sizeof(SegmentHeader) +
+                                                         header.table_records * header.record_bytes;
+  return std::max(
+      {header.first_segment + header.segments * header.segment_bytes, header.section_bytes, table});
 }
 
 TraceSection SectionOf(const TraceHeader& header) {

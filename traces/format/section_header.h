@@ -18,6 +18,10 @@ inline constexpr const char* kHintForOtherFiles =
 TraceHeader HeaderOf(const TraceSection& section, uint64_t records);
 // kCorrupt, with the byte in the section, where magic, version or checksum are not those of a section.
 Status CheckHeader(const TraceHeader& header);
+// Bounds each size in a header, so that sums and products of them cannot wrap. kCorrupt, as CheckHeader.
+Status CheckLayout(const TraceHeader& header);
+// The number of bytes that a section needs for all parts that its header states.
+uint64_t StatedEnd(const TraceHeader& header);
 // Returns the section without its records. `header` may hold any bytes; nothing outside of it is read.
 TraceSection SectionOf(const TraceHeader& header);
 

@@ -4,6 +4,7 @@
 #include "traces/format/trace.h"
 
 #define XXH_INLINE_ALL
+#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <cstring>
@@ -18,6 +19,23 @@ void Seal(TraceRecord& record) {
 
 bool IsWhole(const TraceRecord& record) {
   return record.commit == kCommitMark && record.checksum == XXH32(&record, kChecksummedBytes, 0);
+}
+
+MissingRecords& MissingRecords::operator+=(const MissingRecords& other) {
+  lost += other.lost;
+  replaced += other.replaced;
+  return *this;
+}
+
+std::string Describe(const MissingRecords& missing, std::string_view noun) {
+  const std::string replaced = missing.replaced > 0 ? fmt::format(", {} replaced", missing.replaced) : "";
+  return fmt::format("{}{} lost{}", missing.lost, noun, replaced);
+}
+
+MissingRecords Trace::missing() const {
+  MissingRecords missing;
+  for (const TraceSection& section : sections) missing += section.missing();
+  return missing;
 }
 
 // Bits 0 and 1 hold how the process ended. Bit 2 is set if the launcher had begun to end the job. The bits

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "traces/format/trace_header.h"
@@ -23,6 +24,19 @@ struct ProcessEnd {
 
   friend bool operator==(const ProcessEnd&, const ProcessEnd&) = default;
 };
+
+// How many records a section lacks.
+struct MissingRecords {
+  // Incomplete, damaged, or written by a thread without a ring.
+  uint64_t lost = 0;
+  // Newer records took their places in a full ring, by design (DYNAMICCL_TRACE_RECORDS).
+  uint64_t replaced = 0;
+
+  bool any() const { return lost + replaced > 0; }
+  MissingRecords& operator+=(const MissingRecords& other);
+};
+// Returns "3 records lost, 200 replaced"; the second part only if it is not 0. `noun` may be empty.
+std::string Describe(const MissingRecords& missing, std::string_view noun = " records");
 
 // The records of one process and their description. `commit` and `checksum` of the records are set (see
 // Seal).
@@ -46,6 +60,7 @@ struct TraceSection {
   // Returns true if the process says that it ran over hostccl, so over host memory. Version 0.1.0 wrote NCCL
   // there too.
   bool over_hostccl() const { return library.starts_with("hostccl "); }
+  MissingRecords missing() const { return {lost - std::min(lost, replaced), replaced}; }
   bool mirrored() const { return (flags & kTraceMirrored) != 0; }
   ProcessEnd end() const;
   void set_end(const ProcessEnd& end);
@@ -61,6 +76,8 @@ struct Trace {
   // Filled by salvage only: a sentence on each part of a file that is cut or damaged.
   std::vector<std::string> damage = {};
 
+  // Returns what all processes together lack.
+  MissingRecords missing() const;
   // Returns true if the times of issue of some process were not measured.
   bool order_only() const {
     return std::any_of(sections.begin(), sections.end(),

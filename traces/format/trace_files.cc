@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A single file is streamed where its form allows it. Everything else is read into memory, merged and
-// written.
+// Files are streamed where their forms allow it. Everything else is read into memory, merged and written.
 #include "traces/format/trace_files.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "traces/format/json_lines.h"
+#include "traces/format/merged_records.h"
 #include "traces/format/record_stream.h"
 #include "traces/format/section_header.h"
 #include "traces/format/trace_archive.h"
@@ -42,17 +43,17 @@ class CountingSink final : public RecordSink {
   RecordSink& to_;
 };
 
-// Streams one file into another and returns the number of records.
-Result<uint64_t> CopyStreamTo(const std::string& from, const std::string& to, bool archive) {
+// Streams records into a file and returns their number.
+Result<uint64_t> CopyStreamTo(const RecordSource& from, const std::string& to, bool archive) {
   DYNAMICCL_TRY(const auto writer, archive ? CreateArchive(to) : CreateTrace(to));
   CountingSink sink(*writer);
-  DYNAMICCL_CHECK_OK(StreamTrace(from, sink));
+  DYNAMICCL_CHECK_OK(from.Pass(sink));
   DYNAMICCL_CHECK_OK(writer->Finish());
   return sink.count;
 }
 
 // Copies through a temporary file, so that an existing file at `to` stays until the copy is complete.
-Result<uint64_t> CopyStream(const std::string& from, const std::string& to, bool archive) {
+Result<uint64_t> CopyStream(const RecordSource& from, const std::string& to, bool archive) {
   const std::string part = to + ".part";
   const auto copied = CopyStreamTo(from, part, archive);
   std::error_code failure;
@@ -107,8 +108,10 @@ Status WriteTraceFile(const std::string& path, const Trace& trace) {
 
 Result<uint64_t> CopyTraceFiles(const std::vector<std::string>& from, const std::string& to, TraceForm form) {
   const bool archive = form == TraceForm::kArchive || IsArchiveName(to);
-  if (from.size() == 1 && (archive || !IsJsonName(to)) && !SameFile(from[0], to)) {
-    auto copied = CopyStream(from[0], to, archive);
+  const auto is_target = [&](const std::string& path) { return SameFile(path, to); };
+  const auto streamed = RecordsOfFiles(from);
+  if (streamed && (archive || !IsJsonName(to)) && std::ranges::none_of(from, is_target)) {
+    auto copied = CopyStream(**streamed, to, archive);
     if (copied || copied.error().kind != ErrorKind::kUnsupported) return copied;
   }
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(from));

@@ -24,8 +24,8 @@ Status WriteTraceFile(const std::string& path, const Trace& trace);
 // The form of a copy. kByName: the file's name decides, as in WriteTraceFile.
 enum class TraceForm { kArchive, kByName };
 
-// Writes the files as one and returns the number of records. A single finished binary trace or archive is
-// never in memory as a whole (record_stream.h). On error nothing is left at `to`.
+// Writes the files as one and returns the number of records. Files that can be streamed (record_stream.h) are
+// never in memory as a whole. On error nothing is left at `to`.
 Result<uint64_t> CopyTraceFiles(const std::vector<std::string>& from, const std::string& to, TraceForm form);
 
 }  // namespace dynamiccl

@@ -165,16 +165,17 @@ bool CountsAsNodes(const Members& members, const CommunicatorInfo& info) {
 
 }  // namespace
 
+bool IsMergedBefore(const TraceSection& a, const TraceSection& b) {
+  return std::tie(a.rank, a.host, a.process_id) < std::tie(b.rank, b.host, b.process_id);
+}
+
 Result<Trace> MergeTraces(std::vector<Trace> traces) {
   Trace merged;
   for (Trace& trace : traces) {
     std::ranges::move(trace.sections, std::back_inserter(merged.sections));
     std::ranges::move(trace.damage, std::back_inserter(merged.damage));
   }
-  std::stable_sort(merged.sections.begin(), merged.sections.end(),
-                   [](const TraceSection& a, const TraceSection& b) {
-                     return std::tie(a.rank, a.host, a.process_id) < std::tie(b.rank, b.host, b.process_id);
-                   });
+  std::ranges::stable_sort(merged.sections, IsMergedBefore);
   for (size_t i = 1; i < merged.sections.size(); ++i) {
     const int32_t rank = merged.sections[i].rank;
     if (rank >= 0 && rank == merged.sections[i - 1].rank) {
@@ -191,8 +192,8 @@ Result<Trace> MergeTraces(std::vector<Trace> traces) {
 Status CheckRanksAgree(const Trace& trace) {
   for (auto& [communicator, ranks] : SequencesByCommunicator(trace)) {
     auto compared = ranks;
-    if (std::any_of(ranks.begin(), ranks.end(),
-                    [](const RankSequence& rank) { return rank.has_point_to_point; })) {
+    if (std::ranges::any_of(ranks, &RankSequence::has_point_to_point)) {
+      if (std::ranges::any_of(ranks, &RankSequence::may_begin_late)) continue;
       NumberByOrder(compared);
     }
     for (size_t i = 1; i < compared.size(); ++i) {

@@ -16,13 +16,6 @@
 namespace dynamiccl {
 namespace {
 
-// Limits for header fields, far above the recorder's own limit on segments.
-constexpr uint32_t kMaxSegments = 4096;
-// Limit on the length of a record. Later versions may lengthen records, but not arbitrarily.
-constexpr uint32_t kMaxRecordBytes = 4096;
-// Limit on the bytes of any part, so that products and sums of header fields cannot wrap.
-constexpr uint64_t kMaxSize = 1ull << 48;
-
 // Reads one section: its header, then its segments.
 class SectionParser {
  public:
@@ -77,28 +70,13 @@ class SectionParser {
       return Fail(bytes_.size(), "the file ends inside a header");
     if (compared > 0) std::memcpy(&header_, bytes_.data(), std::min(bytes_.size(), sizeof(header_)));
     DYNAMICCL_CHECK_OK(CheckHeader(header_));
-    return CheckLayout();
-  }
-
-  // Bounds each size in the header, so that later sums are safe.
-  Status CheckLayout() const {
-    const bool sane = header_.header_bytes >= kTraceHeaderBytes && header_.header_bytes <= 1u << 20 &&
-                      header_.record_bytes >= sizeof(TraceRecord) &&
-                      header_.record_bytes <= kMaxRecordBytes && header_.segments <= kMaxSegments &&
-                      header_.segment_bytes <= kMaxSize / kMaxSegments && header_.first_segment <= kMaxSize &&
-                      header_.records_per_segment <= kMaxSize / kMaxRecordBytes &&
-                      header_.table_records <= kMaxSize / kMaxRecordBytes;
-    if (!sane) return Fail(12, "the header's sizes make no sense");
-    const uint64_t ring = sizeof(SegmentHeader) + header_.records_per_segment * header_.record_bytes;
-    if (header_.segments > 0 && ring > header_.segment_bytes)
-      return Fail(24, "the header's sizes make no sense");
-    return {};
+    return CheckLayout(header_);
   }
 
   // The section must lie inside the file and have the right content hash.
   Status CheckSize() const {
     const uint64_t end = header_.first_segment + header_.segments * header_.segment_bytes;
-    const uint64_t wanted = std::max({end, header_.section_bytes, TableEnd()});
+    const uint64_t wanted = StatedEnd(header_);
     if (wanted > bytes_.size()) {
       return Fail(bytes_.size(),
                   fmt::format("the file ends, but the section should reach to byte {}", wanted));
@@ -111,13 +89,6 @@ class SectionParser {
       return Fail(header_.header_bytes, "the records are damaged (content hash)");
     }
     return {};
-  }
-
-  // Offset behind the table of communicators; 0 without one.
-  uint64_t TableEnd() const {
-    return header_.table_records == 0
-               ? 0
-               : header_.header_bytes + sizeof(SegmentHeader) + header_.table_records * header_.record_bytes;
   }
 
   // Takes the complete records of the ring at `offset`; the others count as lost.

@@ -20,7 +20,7 @@ enum class TraceReading {
   kSalvage,
 };
 
-// Reads a file. Torn and overwritten records in a recorder's file are not an error: they are counted in
+// Reads a file. Torn and replaced records in a recorder's file are not an error: they are counted in
 // TraceSection::lost. Records that are longer than this build's are cut to the known part. Errors read
 // "<path>: byte <offset>: <what>".
 Result<Trace> ReadTrace(const std::string& path, TraceReading reading = TraceReading::kStrict);

@@ -22,7 +22,7 @@ namespace dynamiccl {
 struct RecorderOptions {
   std::string path;  // path of the file, already expanded (ExpandPath)
   // Capacity of a thread's ring in records, rounded up to a power of two from 64 to 2^24. When it is full,
-  // the oldest records are overwritten.
+  // each new record replaces the oldest.
   uint64_t records_per_thread = 262144;
   int32_t rank = -1;    // rank of this process in its job; -1: unknown
   int32_t world = 0;    // processes in the job; 0: unknown
@@ -48,16 +48,16 @@ class Recorder {
     uint64_t position = 0;
   };
 
-  // Stores the record and fills in checksum and commit. Communicator and CommunicatorEnd go to a table that
-  // is never overwritten, under a lock. Never fails: without a ring the record is counted as lost.
+  // Stores the record and fills in checksum and commit. Communicator and CommunicatorEnd go to a table in
+  // which none is ever replaced, under a lock. Never fails: without a ring the record is counted as lost.
   Slot Append(const TraceRecord& record) noexcept;
   // Enter records that the calling thread enters the library with `mark`; Leave removes the mark. If the
   // thread never returns, its mark stays readable in the file. Both are as cheap and as safe as Append. A
   // second Enter replaces the mark of the first.
   void Enter(const InsideWords& mark) noexcept;
   void Leave() noexcept;
-  // Adds a duration in nanoseconds to a record of any thread. Does nothing when the ring has overwritten the
-  // record since.
+  // Adds a duration in nanoseconds to a record of any thread. Does nothing when a newer record has replaced
+  // it since.
   void SetDuration(const Slot& slot, DurationSource source, int64_t nanoseconds) noexcept;
   // Marks in the file that the process ended in order. May be called more than once.
   void Close() noexcept;

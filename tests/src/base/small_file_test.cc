@@ -85,6 +85,18 @@ TEST_F(SmallFileTest, AnOutputIsCheckedBeforeTheWork) {
   EXPECT_NE(folder.error().message.find("is a folder"), std::string::npos);
 }
 
+TEST_F(SmallFileTest, OutputsAreCheckedWithoutMakingThem) {
+  EXPECT_TRUE(CheckOutputs({"", folder_ + "/new"}));
+  EXPECT_FALSE(CheckOutputs({folder_ + "/new", folder_ + "/none/new"}));
+  EXPECT_FALSE(CheckOutputs({"/dev/null"})) << "a file is renamed into its place";
+  EXPECT_TRUE(CheckOutputFolder(""));
+  EXPECT_TRUE(CheckOutputFolder(folder_));
+  EXPECT_TRUE(CheckOutputFolder(folder_ + "/some/new"));
+  EXPECT_TRUE(WriteWholeFile(folder_ + "/file", {}));
+  EXPECT_FALSE(CheckOutputFolder(folder_ + "/file/new"));
+  EXPECT_EQ(Entries(), 1u);
+}
+
 TEST_F(SmallFileTest, APipeIsWrittenToWhereSomebodyReadsIt) {
   const std::string pipe = folder_ + "/pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);

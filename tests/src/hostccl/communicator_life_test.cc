@@ -325,15 +325,18 @@ TEST(CommunicatorLife, AnAbortMayComeWhileARepeatedCallRuns) {
   for (int round = 0; round < Rounds(100); ++round) {
     const ncclResult_t ended = SpawnRanks(2, [](RankContext& rank) {
       ncclComm_t const comm = rank.comm;
-      std::atomic<int> calls{0};
+      int calls = 0;
+      std::latch called(20);
       const auto abort = [&] {
-        while (calls < 20) std::this_thread::yield();
+        called.wait();
         EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
       };
       std::thread aborts;
       if (rank.rank == 0) aborts = std::thread(abort);
       float value = 1;
-      while (ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comm, rank.stream) == ncclSuccess) ++calls;
+      while (ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comm, rank.stream) == ncclSuccess) {
+        if (++calls <= 20) called.count_down();
+      }
       hostcclStreamSynchronize(rank.stream);
       // This one may have issued fewer calls than the rank that aborts.
       if (rank.rank == 1) return;

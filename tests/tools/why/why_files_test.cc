@@ -5,6 +5,7 @@
 
 #include "tests/tools/why/timed_job.h"
 #include "traces/format/trace_files.h"
+#include "traces/record/recorder.h"
 
 namespace dynamiccl {
 namespace {
@@ -41,7 +42,7 @@ TEST(WhyFiles, AFileThatIsReadInPassesSaysTheSame) {
     ASSERT_TRUE(WriteTraceFile(folder.File(name), trace));
   const Result<WhyInput> streamed = ReadWhyFiles({folder.File("t.ctrace")});
   ASSERT_TRUE(streamed) << streamed.error().message;
-  EXPECT_EQ(streamed->streamed, folder.File("t.ctrace"));
+  EXPECT_NE(streamed->streamed, nullptr);
   EXPECT_TRUE(streamed->trace->sections[0].records.empty());
   const std::string text = TextOfFiles({folder.File("t.jsonl")});
   EXPECT_THAT(text, AllOf(HasSubstr("3 collectives; 5000 steps"), HasSubstr("of 15000 calls"),
@@ -53,6 +54,81 @@ TEST(WhyFiles, AFileThatIsReadInPassesSaysTheSame) {
     if (at != std::string::npos) same.replace(at, std::string_view(name).size(), "t.jsonl");
     EXPECT_EQ(same, text);
   }
+}
+
+// One file a rank, of which one is an archive.
+TEST(WhyFiles, SeveralFilesThatAreReadInPassesSayWhatOneFileSays) {
+  std::vector<TimedCallOfRank> early, late;
+  for (int64_t i = 0; i < 3 * 500; ++i) {
+    early.push_back({i * 10 * kMs, (4 + i % 7) * kMs - i});
+    late.push_back({i * 10 * kMs + 3 * kMs, (1 + i % 5) * kMs});
+  }
+  Trace first{{SectionOf(0, 2, early)}}, second{{SectionOf(1, 2, late)}};
+  second.sections[0].host = "other";
+  const Folder folder;
+  ASSERT_TRUE(WriteTraceFile(folder.File("one.ctracez"), first));
+  ASSERT_TRUE(WriteTraceFile(folder.File("two.ctrace"), second));
+  ASSERT_TRUE(WriteTraceFile(folder.File("one.jsonl"), first));
+  ASSERT_TRUE(WriteTraceFile(folder.File("two.jsonl"), second));
+  const std::vector<std::string> files = {folder.File("two.ctrace"), folder.File("one.ctracez")};
+  const Result<WhyInput> input = ReadWhyFiles(files);
+  ASSERT_TRUE(input) << input.error().message;
+  ASSERT_NE(input->streamed, nullptr);
+  for (const TraceSection& section : input->trace->sections) EXPECT_LE(section.records.size(), 1u);
+  const std::string text = TextOfFiles(files);
+  EXPECT_THAT(text, AllOf(HasSubstr("rank 1 comes last"), HasSubstr("among 2 ranks")));
+  EXPECT_EQ(text, TextOfFiles({folder.File("one.jsonl"), folder.File("two.jsonl")}));
+}
+
+// As killed ranks leave them: nobody writes them any more, and their rings replaced the first calls.
+TEST(WhyFiles, UnfinishedFilesAreReadInPasses) {
+  const Folder folder;
+  std::vector<std::string> files;
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    files.push_back(folder.File(fmt::format("run.ctrace~node.{}.part", rank)));
+    auto recorder = Recorder::Open(
+        {.path = folder.File("recorded"), .records_per_thread = 1024, .rank = rank, .world = 2});
+    ASSERT_TRUE(recorder);
+    for (const TraceRecord& record : SectionOf(rank, 2, std::vector<TimedCallOfRank>(2000 - rank)).records)
+      (*recorder)->Append(record);
+    std::filesystem::copy_file(folder.File("recorded"), files.back());
+  }
+  const Result<WhyInput> input = ReadWhyFiles(files);
+  ASSERT_TRUE(input) << input.error().message;
+  EXPECT_NE(input->streamed, nullptr);
+  EXPECT_THAT(TextOfFiles(files),
+              AllOf(HasSubstr("rank 1 did not issue call 1999"),
+                    HasSubstr("1951 records replaced by newer ones (DYNAMICCL_TRACE_RECORDS")));
+}
+
+// One file was cut, and a full ring replaced records of the other.
+TEST(WhyFiles, LostAndReplacedRecordsAreCountedApart) {
+  Trace first{{SectionOf(0, 2, std::vector<TimedCallOfRank>(20))}};
+  Trace second{{SectionOf(1, 2, std::vector<TimedCallOfRank>(20))}};
+  second.sections[0].lost = 12;
+  second.sections[0].replaced = 5;
+  const Folder folder;
+  ASSERT_TRUE(WriteTraceFile(folder.File("one.ctrace"), first));
+  ASSERT_TRUE(WriteTraceFile(folder.File("two.ctrace"), second));
+  const std::vector<std::string> files = {folder.File("one.ctrace"), folder.File("two.ctrace")};
+  EXPECT_THAT(TextOfFiles(files),
+              AllOf(HasSubstr("7 records lost: they were damaged"), HasSubstr("5 records replaced by")));
+  std::filesystem::resize_file(files[0], std::filesystem::file_size(files[0]) - 100);
+  EXPECT_THAT(TextOfFiles(files), AllOf(HasSubstr("Part of a file is lost: "), HasSubstr("9 records lost: "),
+                                        HasSubstr("5 records replaced by")));
+}
+
+// A long job's early calls are not in memory when its ranks are compared.
+TEST(WhyFiles, ADifferenceLongBeforeTheEndIsNamed) {
+  constexpr size_t kCalls = 300'000;
+  std::vector<TimedCallOfRank> calls(kCalls), other(kCalls);
+  for (size_t i = 0; i < kCalls; ++i) calls[i].issued_ns = other[i].issued_ns = static_cast<int64_t>(i);
+  other[1000].bytes = 64;
+  const Folder folder;
+  ASSERT_TRUE(WriteTraceFile(folder.File("t.ctrace"), {{SectionOf(0, 2, calls), SectionOf(1, 2, other)}}));
+  EXPECT_THAT(
+      TextOfFiles({folder.File("t.ctrace")}),
+      HasSubstr("call 1000: rank 0 issued AllReduce of 1M (float, sum), rank 1 issued AllReduce of 64"));
 }
 
 // The rank can be named only if the whole file of a killed job is read.

@@ -220,7 +220,7 @@ class Statements:
     MISSING = {
         "untimed": (r"The times of (?P<calls>.*) \((?P<share>\d+) % of the bytes\): no time above contains them\. A profiler "
                     r"trace of PyTorch has them\.", untimed),
-        "dropped": (r"(?P<calls>\d+) calls: the program that wrote the file dropped them, or their lines are cut\.", dropped),
+        "dropped": (r"(?P<calls>\d+) calls lost: the program that wrote the file dropped them, or their lines are cut\.", dropped),
         "how_long": (r"How long collectives take: a profiler trace of PyTorch, or " + RECORD + r"\.", None),
         "algorithm": (r"Which algorithm and protocol NCCL used for (?P<unknown>\d+) of (?P<calls>\d+) calls(?P<one> of a rank)?: "
                       r"a log with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING of every rank\.",

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several sources of records as one trace, for readers that do not keep its records.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "traces/format/record_source.h"
+#include "traces/format/trace.h"
+
+namespace dynamiccl {
+
+// Passes the sections that MergeTraces would return. Of the records it keeps only those that describe
+// communicators. A pass reads each source once, and again for each time that the order of the ranks comes
+// back to it.
+class MergedRecords final : public RecordSource {
+ public:
+  // Reads all sources once. Errors are those of the sources and of MergeTraces.
+  static Result<std::unique_ptr<const MergedRecords>> Of(
+      std::vector<std::unique_ptr<const RecordSource>> sources);
+
+  Status Pass(RecordSink& sink) const override;
+  // The merged sections, with the records that describe their communicators.
+  const Trace& outline() const { return outline_; }
+
+ private:
+  // A section of a source.
+  struct Place {
+    size_t source = 0;
+    size_t section = 0;
+  };
+  class RunSink;
+
+  std::vector<std::unique_ptr<const RecordSource>> sources_;
+  Trace outline_;
+  std::vector<Place> places_;  // of the sections of outline_
+};
+
+// The records of one file or of several, merged. Every pass reads the files, with the errors of StreamTrace.
+Result<std::unique_ptr<const RecordSource>> RecordsOfFiles(const std::vector<std::string>& paths);
+
+}  // namespace dynamiccl

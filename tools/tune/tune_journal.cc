@@ -24,6 +24,16 @@ std::string Storable(const std::string& plan) {
   return text == plan ? plan : fmt::format("{} (sha256 {})", text, HexDigestOf(plan));
 }
 
+// Names the part of two plans (tune_plan.h) that differs: the digests at their end tell a user nothing.
+std::string DifferenceOf(const std::string& one, const std::string& other) {
+  const auto until = [](const std::string& plan, const char* mark) {
+    return plan.substr(0, plan.rfind(mark));
+  };
+  if (until(one, "files ") != until(other, "files ")) return "the options or the command";
+  return until(one, ", environment ") != until(other, ", environment ") ? "the script or another file"
+                                                                        : "variables such as NCCL_ALGO";
+}
+
 }  // namespace
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(JobStart, turn, candidate, step_ms, failure, seen, buckets,
@@ -70,16 +80,6 @@ std::vector<JobStart> StartsIn(const std::vector<std::string>& lines) {
     }
   }
   return starts;
-}
-
-// Names the part of two plans (tune_plan.h) that differs: the digests at their end tell a user nothing.
-std::string DifferenceOf(const std::string& one, const std::string& other) {
-  const auto until = [](const std::string& plan, const char* mark) {
-    return plan.substr(0, plan.rfind(mark));
-  };
-  if (until(one, " (files ") != until(other, " (files ")) return "the options or the command";
-  return until(one, ", environment ") != until(other, ", environment ") ? "the script or another file"
-                                                                        : "variables such as NCCL_ALGO";
 }
 
 // Returns an error for the journal of an unfinished tune of another job, which this tune would replace.

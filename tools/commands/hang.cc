@@ -146,8 +146,8 @@ void PrintHang(const JobCalls& job, const HangDiagnosis& diagnosis, const std::v
   if (diagnosis.findings.empty())
     fmt::print(
         "nothing differs: all ranks{} issued the same calls and returned from them\n"
-        "  A job that stands still all the same waits outside of NCCL's functions: for a kernel, a link or "
-        "itself.\n",
+        "  If the job stands still nevertheless, it waits outside of NCCL's functions: for a kernel, a "
+        "link or itself.\n",
         all_read ? "" : " whose files could be read");
   for (const KnownIssue& issue : known)
     fmt::print("\nknown: {}\n  It fits by release and by where the ranks stand.\n", Describe(issue, ""));

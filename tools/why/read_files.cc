@@ -38,9 +38,8 @@ Error NothingKnown(const std::string& path, Error error) {
   if (error.hint.starts_with(kNameFormat)) {
     error.hint =
         "what is read: traces and sweeps of DynamICCL, profiles of torch.profiler (kineto), dumps of "
-        "PyTorch's "
-        "Flight Recorder, logs of NCCL with NCCL_DEBUG=INFO (nccl-debug), output of nccl-tests, and more: "
-        "docs/trace_importers.md";
+        "PyTorch's Flight Recorder, logs of NCCL with NCCL_DEBUG=INFO (nccl-debug), output of nccl-tests, "
+        "and more: docs/trace_importers.md";
   }
   if (error.hint.empty()) error.hint = "if the file was cut, copy it again or record fewer steps";
   return error;

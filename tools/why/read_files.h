@@ -45,8 +45,8 @@ struct WhyInput {
   // Filled only by ReadWhyFiles. For each setting that a log shows not to be in effect, a sentence with the
   // line that proves it.
   std::vector<std::string> refuted_settings = {};
-  // Filled only by ReadWhyFiles. The records of `trace`, whose sections then have no calls; null if the
-  // records are in memory. Shared, because RecordsOf hands them out.
+  // Filled only by ReadWhyFiles. Reads the records of `trace` from its files; the sections of `trace` then
+  // have no calls. Null if the records are in memory. Shared, because RecordsOf hands it out.
   std::shared_ptr<const RecordSource> streamed = {};
 };
 

@@ -24,8 +24,8 @@ constexpr size_t kMaxRows = 3;
 constexpr double kNearBest = 1.01;
 // A change of the job is mentioned only if it is predicted to shorten a step by at least this share.
 constexpr double kLeastGain = 0.01;
-// Of a job that may have stood still, the newest records of each rank are looked at: at least kLeastTail, and
-// kTailOfAll of all ranks together, which is 32 MiB of records and 60 MiB of calls.
+// Newest records that are examined of a job that may have stood still: kTailOfAll of all ranks together,
+// which take 32 MiB as records and 60 MiB as calls, and at least kLeastTail of each rank.
 constexpr uint64_t kLeastTail = 2048;
 constexpr uint64_t kTailOfAll = 1 << 19;
 

@@ -12,9 +12,9 @@
 
 namespace dynamiccl {
 
-// Passes the sections that MergeTraces would return. Of the records it keeps only those that describe
-// communicators. A pass reads each source once, and again for each time that the order of the ranks comes
-// back to it.
+// Passes the sections that MergeTraces would return, in its order. In memory it keeps only the records that
+// describe communicators. A pass reads a source once for each run of neighbouring sections that it gives: a
+// source whose sections stand between those of others is read several times.
 class MergedRecords final : public RecordSource {
  public:
   // Reads all sources once. Errors are those of the sources and of MergeTraces.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread writes its records nearly in order of issue: a call of a group comes after the answers to the
-// whole group. So each ring keeps a window of records, in which new ones are sorted in, and the earliest
-// record of all windows is passed on. A first pass counts, because a section's description stands before its
-// records.
+// A thread writes its records nearly in order of issue; only a group's calls come after the tuner's answers
+// to the whole group. So each ring keeps a window of records, into which new ones are sorted, and the
+// earliest record of all windows is passed on. An earlier pass counts the complete records, because
+// the section's description, which comes before its records, states how many are lost.
 #include "traces/format/ring_stream.h"
 
 #include <algorithm>
@@ -19,11 +19,11 @@ namespace {
 
 // Records in the windows of all rings, 8 MiB.
 constexpr size_t kWindows = 1 << 17;
-// Bounds of the number of records that a window has ahead of the record that is passed on.
+// The least and the largest number of records that a window holds behind the one that is passed on next.
 constexpr size_t kLeastAhead = 16;
 constexpr size_t kMostAhead = 4096;
-// Places by which a record may be sorted in on average. More than that is no order of issue, and would take
-// long.
+// Places by which a record may move on average when it is sorted in. Records that move farther are not in
+// order of issue, and sorting them would take long.
 constexpr uint64_t kMostMoves = 64;
 
 // One thread's ring, or the table of communicators.

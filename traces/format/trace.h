@@ -57,8 +57,8 @@ struct TraceSection {
   uint64_t replaced = 0;
   std::vector<TraceRecord> records;
 
-  // Returns true if the process says that it ran over hostccl, so over host memory. Version 0.1.0 wrote NCCL
-  // there too.
+  // Returns true if the process recorded that it ran over hostccl, whose buffers are in host memory. Earlier
+  // builds recorded NCCL in that case too.
   bool over_hostccl() const { return library.starts_with("hostccl "); }
   MissingRecords missing() const { return {lost - std::min(lost, replaced), replaced}; }
   bool mirrored() const { return (flags & kTraceMirrored) != 0; }

@@ -28,7 +28,7 @@ class OrphanScope {
   int was_subreaper_ = 0;
   // Children that this process had before.
   std::vector<pid_t> before_;
-  // What Running returned last.
+  // The children that Running returned last.
   std::vector<pid_t> running_;
 };
 

@@ -78,14 +78,14 @@ Status ReadLogs(WhyInput& input) {
 // The traces of the files that were read.
 struct ReadTraces {
   std::vector<Trace> traces;
-  // By trace: its place in WhyInput::files, and whether its records are in the file alone.
+  // For each trace, its place in WhyInput::files, and whether its records stay in the file.
   std::vector<size_t> file;
   std::vector<bool> described;
 };
 
-// Reads the descriptions of a trace that can be streamed, and checks all of it on the way. Nothing if it must
-// be read as a whole: that also says how a file is damaged, and takes one that is still written at one
-// moment.
+// Reads the descriptions of a trace that can be streamed, and checks the whole trace on the way. Returns
+// nothing if the trace must be read as a whole. Only that says how a file is damaged, and takes a file that a
+// process still writes as it is at one moment.
 std::optional<Trace> DescribedTrace(const std::string& path) {
   const auto sections = ScanSections(FileRecords(path), 0);
   if (!sections) return std::nullopt;
@@ -113,8 +113,8 @@ bool IsKnown(const std::string& head) {
          std::ranges::any_of(AllImporters(), recognises);
 }
 
-// Reads one file into the input; its trace, if it is one, goes to the end of `read`. Of a folder, a file of
-// no kind that is read (a script, an empty log) is left out, which a warning says: `named` is false.
+// Reads one file into the input. If it is a trace, its records go to the end of `read`. `named` is false for
+// a file of a named folder: a file of no known kind (a script, an empty log) is then left out with a warning.
 Status ReadOne(const std::string& path, bool named, bool in_passes, WhyInput& input, ReadTraces& read) {
   DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
   const std::string head = stream.Head(kHeadBytes);
@@ -195,7 +195,7 @@ bool AssumesGroupSize(const WhyInput& input, std::string_view instead) {
   });
 }
 
-// Puts the traces of several files together. With `in_passes`, records that are in files stay there.
+// Merges the traces of several files. With `in_passes`, records that were left in the files stay there.
 Status MergeRead(ReadTraces read, bool in_passes, WhyInput& input) {
   DYNAMICCL_CHECK_OK(CheckOneJob(input.files, read));
   if (!in_passes) {
@@ -218,7 +218,7 @@ Status MergeRead(ReadTraces read, bool in_passes, WhyInput& input) {
   return {};
 }
 
-// With `in_passes`, the records of a trace stay in its files if that is possible.
+// Reads all files. With `in_passes`, the records of a trace stay in its files if it can be streamed.
 Result<WhyInput> ReadJob(const std::vector<std::string>& paths, bool in_passes) {
   WhyInput input;
   ReadTraces read;

@@ -78,8 +78,9 @@ std::vector<std::string> FilesOf(const std::vector<std::string>& paths);
 
 // Reads all files that FilesOf names: traces of DynamICCL in any form, .measurements, and every file
 // that an importer recognises. The kind of a file follows from its content. An error names the file. A file
-// of another kind is an error if it is named, and left out with a warning if its folder is. It is also an
-// error when the traces belong to two jobs. A log without calls is no error; it only appears in `files`.
+// of another kind is an error if it is named itself, and left out with a warning if only its folder is
+// named. It is also an error when the traces belong to two jobs. A log without calls is no error; it only
+// appears in `files`.
 Result<WhyInput> ReadJobFiles(const std::vector<std::string>& paths);
 
 // Does the same as ReadJobFiles, and also finds the known faults and the refuted settings in NCCL's logs, for

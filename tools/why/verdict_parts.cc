@@ -105,12 +105,12 @@ std::optional<HangFinding> Standing(const Trace& trace) {
   return std::nullopt;
 }
 
-// The newest records of a trace that is in files.
+// Returns the newest records of a trace whose records are in files.
 Result<Trace> ReadNewest(const WhyInput& input) {
   return ReadTail(*input.streamed, std::max(kLeastTail, kTailOfAll / input.trace->sections.size()));
 }
 
-// Compares the ranks' calls: those of `newest`, then also older ones that it lacks.
+// Compares the ranks' calls: first those of `newest`, and then all calls if `newest` lacks older ones.
 Status RanksAgree(const WhyInput& input, const Trace& newest) {
   if (const Status agree = CheckRanksAgree(newest); !agree) return agree;
   const bool is_all = std::ranges::equal(input.trace->sections, newest.sections, {}, &TraceSection::lost,

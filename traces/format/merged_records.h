@@ -26,7 +26,7 @@ class MergedRecords final : public RecordSource {
   const Trace& outline() const { return outline_; }
 
  private:
-  // A section of a source.
+  // The place of a section: its source, and its number there.
   struct Place {
     size_t source = 0;
     size_t section = 0;
@@ -35,10 +35,11 @@ class MergedRecords final : public RecordSource {
 
   std::vector<std::unique_ptr<const RecordSource>> sources_;
   Trace outline_;
-  std::vector<Place> places_;  // of the sections of outline_
+  std::vector<Place> places_;  // those of the sections of outline_, in the same order
 };
 
-// The records of one file or of several, merged. Every pass reads the files, with the errors of StreamTrace.
+// Returns the records of one file, or the merged records of several. Each pass reads the files and has the
+// errors of StreamTrace.
 Result<std::unique_ptr<const RecordSource>> RecordsOfFiles(const std::vector<std::string>& paths);
 
 }  // namespace dynamiccl

@@ -68,7 +68,7 @@ class Ring {
   void Pop() { waiting_.pop_front(); }
 
  private:
-  // Passes the complete ones of the next records, of which there are `most` at most, to `consumer`.
+  // Reads at most `most` further records and passes the complete ones to `consumer`.
   template <typename Consumer>
   Status ReadSome(ByteSource& bytes, size_t most, const Consumer& consumer) {
     const uint64_t place = next_ % capacity_;
@@ -142,7 +142,8 @@ class RingMerge {
     return {};
   }
 
-  // Passes the records of all rings. `next_` is a heap of the rings that have records, the earliest on top.
+  // Passes the records of all rings. `next_` is a heap of the rings that have records. The ring with the
+  // earliest record is on top.
   Status PassAll() {
     for (size_t i = 0; i < rings_.size(); ++i) DYNAMICCL_CHECK_OK(Enter(i));
     int64_t last_ns = INT64_MIN;

@@ -180,7 +180,7 @@ Status CheckOneJob(const std::vector<WhyFile>& files, const ReadTraces& read) {
       if (!why.empty())
         return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} and {} are not of one job: {}", one.path,
                                   other.path, why),
-                        "give the files of one job: one a rank, or one alone");
+                        "give one file of each rank of one job, or a single file");
     }
   }
   return {};
@@ -235,11 +235,12 @@ Result<WhyInput> ReadJob(const std::vector<std::string>& paths, bool in_passes) 
   if (input.files.empty())
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: no file in it of a kind that is read",
                               fmt::join(paths, ", ")),
-                    "name one of the files, to be told what is wrong with it");
+                    "name one of the files to see what is wrong with it");
   if (read.traces.size() > 1) {
     const Status merged = MergeRead(std::move(read), in_passes, input);
     if (!merged)
-      return WithHint(tl::unexpected(merged.error()), "give the files of one job: one a rank, or one alone");
+      return WithHint(tl::unexpected(merged.error()),
+                      "give one file of each rank of one job, or a single file");
   } else if (read.traces.size() == 1) {
     if (read.described.front())
       input.streamed = std::make_shared<const FileRecords>(input.files[read.file.front()].path);

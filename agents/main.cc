@@ -44,7 +44,7 @@ CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
                    "Sweeps, and effects on training steps from experiments in jobs (.measurements).")
       ->required();
   train->add_option("-o,--output", settings.output,
-                    "The policy file to write (.dcpolicy); needed unless --inputs-only.");
+                    "The policy file to write (.dcpolicy); not needed with --inputs-only.");
   train->add_option(
       "--from", settings.from,
       "Goes on with this policy, for a new site. Sweeps train the config agent's networks and the values at "

@@ -19,8 +19,8 @@ struct SettingsArguments {
   std::vector<std::string> arguments;
   // Settings of the files that have no effect here, one sentence each.
   std::vector<std::string> notes;
-  // The appended options that a file of another program stands for, with their dashes, and the place of each
-  // in the file.
+  // The appended options that were translated from a file of another program, with their dashes. The value is
+  // the place of the option in that file.
   std::map<std::string, std::string> translated;
 };
 

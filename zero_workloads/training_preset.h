@@ -12,8 +12,8 @@
 
 namespace dynamiccl::zero {
 
-// Returns what the estimate of a training run depends on, but for the numbers of ranks, the batch of a rank
-// and the checkpoints: the model's shape, types, buckets, units, and sums over micro-steps.
+// Returns the settings of an estimate of this training run: the model's shape, types, buckets, units, and
+// sums over micro-steps. The numbers of ranks, the batch of a rank and the checkpoints are not set.
 EstimateSettings EstimateSettingsOf(const TrainingSettings& settings);
 
 // Sets the preset's values for options that the user has not `given`: the model's shape, the tensor-parallel

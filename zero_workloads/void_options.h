@@ -12,10 +12,10 @@
 
 namespace dynamiccl::zero {
 
-// Looks at the options for which `given` is true and that have no effect with these settings. An option that
-// states what happens anyway is fine. `translated` has the options that a file of another program stands for,
-// with their places in the file: for each of these that is void this returns a sentence. If any other is
-// void, this returns an error with the reason and a hint.
+// Examines the options for which `given` is true. An option is void if it has no effect with these settings,
+// unless it states what happens anyway. Returns a sentence for each void option in `translated`, which has
+// the options that were translated from a file of another program, with their places in that file. Any other
+// void option is an error, with the reason and a hint.
 Result<std::vector<std::string>> NotesOfVoidOptions(const std::function<bool(const char* option)>& given,
                                                     const std::map<std::string, std::string>& translated,
                                                     const TrainingSettings& settings);

@@ -132,7 +132,7 @@ int ControlServer::NextTimeoutMs() const {
   return tick_ms < 0 ? left_ms : std::min(left_ms, tick_ms);
 }
 
-// A round looks at all connections, so with one accepted a round a start of n ranks would take time that
+// Each round looks at all connections. If a round accepted only one of n ranks, a start would take time that
 // grows with n * n.
 void ControlServer::AcceptPeers() {
   for (size_t accepted = 0; accepted < kMaxPeers; ++accepted) {

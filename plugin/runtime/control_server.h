@@ -85,9 +85,8 @@ class ControlServer {
   ControlServer(ListeningSocket listening, int timeout_ms, std::unique_ptr<SwitchLeadership> switching);
   void Run();
   int NextTimeoutMs() const;
-  // Accepts all connections that wait. If that fails, because descriptors are short, it is tried again a
-  // little later; meanwhile the thread does not wait for connections, since the waiting one would wake it at
-  // once.
+  // Accepts all waiting connections. If that fails because descriptors are short, the thread tries again a
+  // little later. Until then it does not poll for connections, since a waiting one would wake it at once.
   void AcceptPeers();
   // The next four return false when the connection is to be closed.
   bool Receive(Peer& peer);

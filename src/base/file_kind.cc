@@ -29,8 +29,8 @@ Status CheckKind(const struct stat& info, const std::string& path) {
   return S_ISREG(info.st_mode) ? Status() : NotAFile(path, NameOf(info.st_mode));
 }
 
-// True if the file system has no place left for a file of this user. Those that have no blocks of their own,
-// such as /proc, are not judged.
+// True if the file system has no room left for a file of this user. False for file systems without blocks,
+// such as /proc.
 bool IsFull(const std::string& folder) {
   struct statvfs info {};
   if (::statvfs(folder.c_str(), &info) != 0) return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks whether a path that a user named stands for a regular file. Reading a pipe or a device can wait or
-// run forever, and renaming a file over a device destroys it. All functions may be called from any thread.
+// Checks paths that a user named: whether one stands for a regular file, and whether an output can be written
+// there. Reading a pipe or a device can wait or run forever, and renaming a file over a device destroys it.
+// All functions may be called from any thread.
 #pragma once
 
 #include <initializer_list>
@@ -20,14 +21,14 @@ Status CheckIsFile(const std::string& path);
 // Passes when a new file may be renamed to `path`: it names a regular file, a link to one, or nothing.
 // Renaming over /dev/null as root would replace it for every program of the machine.
 Status CheckReplaceable(const std::string& path);
-// Passes when the folder of `path` exists, this user may write files in it, and its disk is not full, and
-// `path` itself is no folder. Fails with kInvalidArgument. An empty path passes: it names no file. A pipe or
-// a device passes too: nothing is put beside it.
+// Passes when `path` is no folder, and its folder exists, may be written by this user, and is on a disk that
+// is not full. Fails with kInvalidArgument. An empty path passes, because it names no file. A pipe or a
+// device passes too, because no file is made beside it.
 Status CheckFolderOf(const std::string& path);
-// Passes when a new file can be put at each of the paths: CheckReplaceable and CheckFolderOf. A program that
-// works long before it writes its results checks this first. Writes nothing. Empty paths pass.
+// Passes when a new file can be put at each of the paths, by CheckReplaceable and CheckFolderOf. A program
+// that works long before it writes its results calls this first. Writes nothing. Empty paths pass.
 Status CheckOutputs(std::initializer_list<std::string> paths);
-// Passes when the folder `path` can be made, or is there and may be written. Makes nothing. An empty path
+// Passes when the folder `path` can be made, or exists and may be written. Makes nothing. An empty path
 // passes.
 Status CheckOutputFolder(const std::string& path);
 // Fails with kInvalidArgument when `output` is one of the files `inputs`: writing it would destroy what was

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Publicly reported faults of NCCL releases: how to recognise a fault on the host side, which releases have
-// it and what helps; and faults that do not show there, with the reason.
+// Publicly reported faults of NCCL releases: which releases have a fault, what helps, and how the host side
+// shows it, or why the host side cannot show it.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,8 @@ struct KnownIssue {
   real_nccl::NcclRelease since;                 // the first release that has it
   std::optional<real_nccl::NcclRelease> until;  // the first without it again
   std::vector<DifferenceKind> shows_as;         // empty: it is `unjudged`
-  // The reason why no run without the machine can show it, such as that device code has it. Empty: a run can.
+  // Why no run without the machine can show the fault, for example because it is in device code. Empty: a run
+  // can show it.
   std::string unjudged;
   // A text that the difference, or a warning of the run (Difference::warnings), contains for the judged
   // release and not for the release in use. Empty: any difference of the right kind counts.

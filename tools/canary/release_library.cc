@@ -34,7 +34,7 @@ tl::unexpected<Error> NotFetched(const std::vector<std::string>& releases) {
 tl::unexpected<Error> NoRelease(const std::string& word) {
   return WithHint(
       MakeError(ErrorKind::kNotFound, "{}: neither a release nor a file", word),
-      fmt::format("a release has three numbers, as 2.28.9; the cache holds {}", ReleasesInCache()));
+      fmt::format("a release has three numbers, such as 2.28.9; the cache holds {}", ReleasesInCache()));
 }
 
 // Removes "v" and "-1" from a release such as "v2.28.9-1", the form of NCCL's tags.

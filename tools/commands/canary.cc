@@ -192,7 +192,7 @@ Status CheckGpus(std::span<const int> gpus, size_t node, const DescribedMachine&
   return {};
 }
 
-// Checks that as many GPUs are named as the largest node has ranks, or as there are ranks.
+// Checks that the number of named GPUs is that of the largest node's ranks, or that of all ranks.
 Status CheckNumberOfGpus(const std::vector<int>& gpus, int most, int all) {
   const auto named = static_cast<int>(gpus.size());
   if (named == most || named == all) return {};
@@ -415,8 +415,8 @@ void AddOptions(CLI::App& app, CanaryOptions* options) {
       ->type_name("7,8")
       ->excludes("--world");
   app.add_option("--gpus", options->gpus,
-                 "GPUs of the ranks in their order: those of a node, for every node, or one for each rank of "
-                 "the job, node by node; each node's count from 0 (default: from the first on)")
+                 "GPUs of a node's ranks in their order, the same on every node, or a GPU for each rank of "
+                 "the job, node by node; numbered from 0 on each node (default: from the first on)")
       ->delimiter(',')
       ->type_name("0,2,4,6");
   app.add_option("--sizes", options->sizes, "Sizes of the collectives, NCCL's total")

@@ -43,8 +43,8 @@ bool IsTraceName(const std::filesystem::path& path) {
   return path.extension() == ".ctrace" || path.extension() == ".ctracez" || path.extension() == ".part";
 }
 
-// The traces of a folder; all of its files if there is no trace, since dumps of PyTorch's Flight Recorder may
-// have any name.
+// Returns the traces of a folder. If it has none, returns all of its files, because dumps of PyTorch's Flight
+// Recorder may have any name.
 std::vector<std::string> FilesIn(const std::string& folder) {
   std::vector<std::string> traces, others;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
@@ -52,8 +52,8 @@ std::vector<std::string> FilesIn(const std::string& folder) {
   return traces.empty() ? others : traces;
 }
 
-// The named files, and those that FilesIn finds in named folders, sorted. While `dynamiccl record` runs, the
-// files of its processes stand for its output.
+// Returns the named files and those that FilesIn finds in named folders, sorted. While `dynamiccl record`
+// runs, the files of its processes are returned in place of its output.
 Result<std::vector<std::string>> TracesIn(const std::vector<std::string>& inputs) {
   std::vector<std::string> paths;
   const auto add = [&](const std::vector<std::string>& files) {
@@ -146,8 +146,8 @@ void PrintHang(const JobCalls& job, const HangDiagnosis& diagnosis, const std::v
   if (diagnosis.findings.empty())
     fmt::print(
         "nothing differs: all ranks{} issued the same calls and returned from them\n"
-        "  A job that stands still all the same waits outside of NCCL's functions: for a kernel, a link or "
-        "itself.\n",
+        "  If the job stands still nevertheless, it waits outside of NCCL's functions: for a kernel, a "
+        "link or itself.\n",
         all_read ? "" : " whose files could be read");
   for (const KnownIssue& issue : known)
     fmt::print("\nknown: {}\n  It fits by release and by where the ranks stand.\n", Describe(issue, ""));

@@ -24,7 +24,7 @@ namespace {
 constexpr std::array kReadFiles = {Setting::kPolicy, Setting::kRules, Setting::kDecisions,
                                    Setting::kSiteStore};
 
-// Settings that name files which each process of a job writes.
+// The settings that name files which each process of a job writes.
 constexpr std::array kWrittenFiles = {Setting::kTrace, Setting::kMetrics, Setting::kDecisionLog};
 
 // A setting that takes one of a few words.

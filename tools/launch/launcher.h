@@ -43,9 +43,9 @@ struct LaunchOutcome {
 // is not an error: the outcome describes it. An error means that the plan could not be carried out, for
 // example because there is no such program.
 //
-// A rank that has ended stays a zombie until the launch is over, which keeps its number and that of its
-// group. One launch at a time in a process: the signals are blocked in the calling thread meanwhile. If this
-// process is killed, the kernel kills the ranks.
+// A rank that has ended stays a zombie until the launch is over, so no other process or group gets its
+// number. A process runs one launch at a time, because a launch blocks these signals in the calling thread.
+// If this process is killed, the kernel kills the ranks.
 Result<LaunchOutcome> Launch(const LaunchPlan& plan);
 
 // Returns one line for the user, such as "rank 1 of 2 ended with exit code 3 after 3.21 s", "rank 0 of 2 was

@@ -18,17 +18,17 @@ class OrphanScope {
   OrphanScope(const OrphanScope&) = delete;
   OrphanScope& operator=(const OrphanScope&) = delete;
 
-  // Returns the children of this process that have appeared since the scope was made and that run. Those of
-  // them that have ended, and are not in `started`, are collected. `started` are children that the caller
-  // collects itself; they are not returned. A child that was returned is returned until it is collected, also
-  // when /proc cannot be read meanwhile.
+  // Returns the running children of this process that have appeared since the scope was made, and collects
+  // those that have ended. `started` has the children that the caller collects itself: they are neither
+  // returned nor collected. If /proc cannot be read, the children of the last answer are returned until they
+  // are collected.
   std::vector<pid_t> Running(const std::vector<pid_t>& started);
 
  private:
   int was_subreaper_ = 0;
   // Children that this process had before.
   std::vector<pid_t> before_;
-  // What Running returned last.
+  // The children that Running returned last.
   std::vector<pid_t> running_;
 };
 

@@ -8,13 +8,12 @@
 
 namespace dynamiccl {
 
-// Creates the folder and keeps other processes from claiming it for as long as the result lives, whichever of
-// these commands they run. A process that is killed leaves nothing locked. Fails with kUnavailable if another
-// process has the folder.
+// Creates the folder and claims it for as long as the result lives. Meanwhile tune, pilot and demo fail to
+// claim it in other processes, with kUnavailable. A process that is killed leaves nothing locked.
 Result<OwnFile> ClaimOutputFolder(const std::string& folder);
 
-// Lets the output of a job begin in a new file at `path`. A file that is there is kept as "job.earlier.log"
-// for "job.log", in place of one that was kept before.
+// Renames the file at `path`, if there is one, so that a job's output begins in a new file: "job.log" becomes
+// "job.earlier.log", which it replaces.
 void BeginLog(const std::string& path);
 
 }  // namespace dynamiccl

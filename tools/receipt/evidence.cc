@@ -17,8 +17,8 @@
 namespace dynamiccl {
 namespace {
 
-// Adds the release of NCCL that a file names: "NCCL 2.28.9" or, as which release hostccl behaves, "hostccl
-// 2.28.9" in a trace, "2.28.9" in a profiler trace.
+// Adds the release of NCCL that a file names. A trace has "NCCL 2.28.9", or "hostccl 2.28.9" for the release
+// as which hostccl behaved. A profiler trace has "2.28.9".
 void TakeRelease(const std::string& path, const std::string& library, Evidence& evidence) {
   std::string_view text = library;
   for (const std::string_view name : {"NCCL ", "hostccl "})

@@ -70,7 +70,7 @@ struct Evidence {
   uint64_t pinned_calls = 0;  // of traces: NCCL_ALGO, NCCL_PROTO or the call itself names the configuration
   std::optional<CountedCalls> counted;   // of the first process that counted a call
   std::optional<LogLine> nccl_log_file;  // a file that NCCL_DEBUG_FILE named, known to `dynamiccl run` alone
-  bool over_hostccl = false;             // as a trace says; without one, `dynamiccl run` knows
+  bool over_hostccl = false;             // from a trace; without a trace, from `dynamiccl run`
   bool knows_nodes = false;              // every decision's numbers of ranks and nodes are known (trace)
   bool knows_structure = false;          // the files contain roles, phases or stages that a policy recognised
   bool knows_memory = false;             // the files contain agreed levels of memory pressure (decision log)

@@ -94,8 +94,8 @@ std::string NameOfRun(const std::vector<NamedTrace>& traces, const std::string& 
   return alike > 1 ? path : name(path);
 }
 
-// A file that cannot be streamed is read as a whole: damaged ones and those still written alike, since
-// reading the whole file tells the two apart and names the place.
+// A file that cannot be streamed is read as a whole, because it is damaged or a process still writes it.
+// Reading the whole file tells the two cases apart and names the damaged place.
 Status CountTrace(const Recogniser& recogniser, const std::string& name, NamedTrace& trace) {
   Result<RunReport> run = ReadRun(trace.path, FileRecords(trace.path), recogniser, "");
   if (!run) {
@@ -134,7 +134,7 @@ void AddRuns(const ReportInputs& inputs, std::vector<HtmlSection>& sections) {
   }
 }
 
-// True if only logs were given. A page of them would be empty.
+// True if only logs were given, which would give an empty page.
 bool HoldsNothing(const ReportInputs& inputs) {
   return !inputs.demo && inputs.traces.empty() && inputs.measurements.empty() && inputs.policies.empty() &&
          inputs.metrics.empty();
@@ -150,9 +150,9 @@ Result<ReportInputs> ReadReportInputs(const std::vector<std::string>& paths, con
   ReportInputs inputs;
   for (const std::string& path : paths) DYNAMICCL_CHECK_OK(ReadInput(path, inputs));
   if (HoldsNothing(inputs)) {
-    return WithHint(MakeError(ErrorKind::kInvalidArgument,
-                              "{}: a log adds to the report of a trace, and is none", fmt::join(paths, ", ")),
-                    "give the job's .ctrace too; `dynamiccl why FILE` reads logs of NCCL");
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "{}: a log alone makes no report", fmt::join(paths, ", ")),
+        "give the job's .ctrace too; `dynamiccl why FILE` reads logs of NCCL");
   }
   DYNAMICCL_TRY(const Recogniser recogniser, RecogniserOf(inputs, fallback));
   for (NamedTrace& trace : inputs.traces)

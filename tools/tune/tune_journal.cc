@@ -24,7 +24,7 @@ std::string Storable(const std::string& plan) {
   return text == plan ? plan : fmt::format("{} (sha256 {})", text, HexDigestOf(plan));
 }
 
-// Names the part of two plans (tune_plan.h) that differs: the digests at their end tell a user nothing.
+// Names the part in which two plans (tune_plan.h) differ, because digests tell a user nothing.
 std::string DifferenceOf(const std::string& one, const std::string& other) {
   const auto until = [](const std::string& plan, const char* mark) {
     return plan.substr(0, plan.rfind(mark));
@@ -89,9 +89,8 @@ Status CheckIsOfPlan(const std::string& path, const std::string& header, const s
   if (!json["plan"].is_string() || json["plan"].get<std::string>() == plan) return {};
   return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} is of another unfinished tune: {}", path,
                             json["plan"].get<std::string>()),
-                  fmt::format("{} changed since then: make it as it was to go on, or give another folder "
-                              "with -o; remove the file to "
-                              "give it up",
+                  fmt::format("{} changed since then: undo that to go on, give another folder with -o, or "
+                              "remove the file to give the unfinished tune up",
                               DifferenceOf(json["plan"].get<std::string>(), plan)));
 }
 

@@ -30,8 +30,8 @@ struct JobStart {
   std::string buckets;
   // Duration of this start of the job in seconds.
   double seconds = 0;
-  // True if the job ran, and the failure is that its steps were not found or are not those of its first
-  // start. Not in the journal, which has no start of the unchanged job that failed.
+  // True if the job ran, but its steps were not found or are not those of its first start. The journal does
+  // not have this field, because it has no failed start of the unchanged job.
   bool other_steps = false;
 };
 

@@ -61,7 +61,7 @@ std::vector<std::string> TimeLines(const WhyInput& input, const WhyFacts& facts)
 // Says what NCCL chose, and whether a sweep measured something faster.
 std::vector<std::string> ChoiceLines(const WhyInput& input, const WhyFacts& facts);
 // Names calls that differ between ranks, and the rank for which a job that stood still was waiting.
-// Of a job that may have stood still, the newest records of each rank are in memory.
+// Reads the newest records of each rank into memory if the job may have stood still.
 Result<std::vector<std::string>> TroubleLines(const WhyInput& input);
 // Names at most three changes of the job that are predicted to shorten a step.
 std::vector<std::string> ChangeLines(const WhyInput& input, const WhyFacts& facts);

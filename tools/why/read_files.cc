@@ -38,9 +38,8 @@ Error NothingKnown(const std::string& path, Error error) {
   if (error.hint.starts_with(kNameFormat)) {
     error.hint =
         "what is read: traces and sweeps of DynamICCL, profiles of torch.profiler (kineto), dumps of "
-        "PyTorch's "
-        "Flight Recorder, logs of NCCL with NCCL_DEBUG=INFO (nccl-debug), output of nccl-tests, and more: "
-        "docs/trace_importers.md";
+        "PyTorch's Flight Recorder, logs of NCCL with NCCL_DEBUG=INFO (nccl-debug), output of nccl-tests, "
+        "and more: docs/trace_importers.md";
   }
   if (error.hint.empty()) error.hint = "if the file was cut, copy it again or record fewer steps";
   return error;
@@ -79,14 +78,14 @@ Status ReadLogs(WhyInput& input) {
 // The traces of the files that were read.
 struct ReadTraces {
   std::vector<Trace> traces;
-  // By trace: its place in WhyInput::files, and whether its records are in the file alone.
+  // For each trace, its place in WhyInput::files, and whether its records stay in the file.
   std::vector<size_t> file;
   std::vector<bool> described;
 };
 
-// Reads the descriptions of a trace that can be streamed, and checks all of it on the way. Nothing if it must
-// be read as a whole: that also says how a file is damaged, and takes one that is still written at one
-// moment.
+// Reads the descriptions of a trace that can be streamed, and checks the whole trace on the way. Returns
+// nothing if the trace must be read as a whole. Only that says how a file is damaged, and takes a file that a
+// process still writes as it is at one moment.
 std::optional<Trace> DescribedTrace(const std::string& path) {
   const auto sections = ScanSections(FileRecords(path), 0);
   if (!sections) return std::nullopt;
@@ -114,8 +113,8 @@ bool IsKnown(const std::string& head) {
          std::ranges::any_of(AllImporters(), recognises);
 }
 
-// Reads one file into the input; its trace, if it is one, goes to the end of `read`. Of a folder, a file of
-// no kind that is read (a script, an empty log) is left out, which a warning says: `named` is false.
+// Reads one file into the input. If it is a trace, its records go to the end of `read`. `named` is false for
+// a file of a named folder: a file of no known kind (a script, an empty log) is then left out with a warning.
 Status ReadOne(const std::string& path, bool named, bool in_passes, WhyInput& input, ReadTraces& read) {
   DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
   const std::string head = stream.Head(kHeadBytes);
@@ -181,7 +180,7 @@ Status CheckOneJob(const std::vector<WhyFile>& files, const ReadTraces& read) {
       if (!why.empty())
         return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} and {} are not of one job: {}", one.path,
                                   other.path, why),
-                        "give the files of one job: one a rank, or one alone");
+                        "give one file of each rank of one job, or a single file");
     }
   }
   return {};
@@ -196,7 +195,7 @@ bool AssumesGroupSize(const WhyInput& input, std::string_view instead) {
   });
 }
 
-// Puts the traces of several files together. With `in_passes`, records that are in files stay there.
+// Merges the traces of several files. With `in_passes`, records that were left in the files stay there.
 Status MergeRead(ReadTraces read, bool in_passes, WhyInput& input) {
   DYNAMICCL_CHECK_OK(CheckOneJob(input.files, read));
   if (!in_passes) {
@@ -219,7 +218,7 @@ Status MergeRead(ReadTraces read, bool in_passes, WhyInput& input) {
   return {};
 }
 
-// With `in_passes`, the records of a trace stay in its files if that is possible.
+// Reads all files. With `in_passes`, the records of a trace stay in its files if it can be streamed.
 Result<WhyInput> ReadJob(const std::vector<std::string>& paths, bool in_passes) {
   WhyInput input;
   ReadTraces read;
@@ -236,11 +235,12 @@ Result<WhyInput> ReadJob(const std::vector<std::string>& paths, bool in_passes) 
   if (input.files.empty())
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: no file in it of a kind that is read",
                               fmt::join(paths, ", ")),
-                    "name one of the files, to be told what is wrong with it");
+                    "name one of the files to see what is wrong with it");
   if (read.traces.size() > 1) {
     const Status merged = MergeRead(std::move(read), in_passes, input);
     if (!merged)
-      return WithHint(tl::unexpected(merged.error()), "give the files of one job: one a rank, or one alone");
+      return WithHint(tl::unexpected(merged.error()),
+                      "give one file of each rank of one job, or a single file");
   } else if (read.traces.size() == 1) {
     if (read.described.front())
       input.streamed = std::make_shared<const FileRecords>(input.files[read.file.front()].path);

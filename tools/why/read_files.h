@@ -45,8 +45,8 @@ struct WhyInput {
   // Filled only by ReadWhyFiles. For each setting that a log shows not to be in effect, a sentence with the
   // line that proves it.
   std::vector<std::string> refuted_settings = {};
-  // Filled only by ReadWhyFiles. The records of `trace`, whose sections then have no calls; null if the
-  // records are in memory. Shared, because RecordsOf hands them out.
+  // Filled only by ReadWhyFiles. Reads the records of `trace` from its files; the sections of `trace` then
+  // have no calls. Null if the records are in memory. Shared, because RecordsOf hands it out.
   std::shared_ptr<const RecordSource> streamed = {};
 };
 
@@ -78,8 +78,9 @@ std::vector<std::string> FilesOf(const std::vector<std::string>& paths);
 
 // Reads all files that FilesOf names: traces of DynamICCL in any form, .measurements, and every file
 // that an importer recognises. The kind of a file follows from its content. An error names the file. A file
-// of another kind is an error if it is named, and left out with a warning if its folder is. It is also an
-// error when the traces belong to two jobs. A log without calls is no error; it only appears in `files`.
+// of another kind is an error if it is named itself, and left out with a warning if only its folder is
+// named. It is also an error when the traces belong to two jobs. A log without calls is no error; it only
+// appears in `files`.
 Result<WhyInput> ReadJobFiles(const std::vector<std::string>& paths);
 
 // Does the same as ReadJobFiles, and also finds the known faults and the refuted settings in NCCL's logs, for

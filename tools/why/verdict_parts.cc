@@ -24,8 +24,8 @@ constexpr size_t kMaxRows = 3;
 constexpr double kNearBest = 1.01;
 // A change of the job is mentioned only if it is predicted to shorten a step by at least this share.
 constexpr double kLeastGain = 0.01;
-// Of a job that may have stood still, the newest records of each rank are looked at: at least kLeastTail, and
-// kTailOfAll of all ranks together, which is 32 MiB of records and 60 MiB of calls.
+// Newest records that are examined of a job that may have stood still: kTailOfAll of all ranks together,
+// which take 32 MiB as records and 60 MiB as calls, and at least kLeastTail of each rank.
 constexpr uint64_t kLeastTail = 2048;
 constexpr uint64_t kTailOfAll = 1 << 19;
 
@@ -105,12 +105,12 @@ std::optional<HangFinding> Standing(const Trace& trace) {
   return std::nullopt;
 }
 
-// The newest records of a trace that is in files.
+// Returns the newest records of a trace whose records are in files.
 Result<Trace> ReadNewest(const WhyInput& input) {
   return ReadTail(*input.streamed, std::max(kLeastTail, kTailOfAll / input.trace->sections.size()));
 }
 
-// Compares the ranks' calls: those of `newest`, then also older ones that it lacks.
+// Compares the ranks' calls: first those of `newest`, and then all calls if `newest` lacks older ones.
 Status RanksAgree(const WhyInput& input, const Trace& newest) {
   if (const Status agree = CheckRanksAgree(newest); !agree) return agree;
   const bool is_all = std::ranges::equal(input.trace->sections, newest.sections, {}, &TraceSection::lost,

@@ -70,7 +70,7 @@ class CallSums final : public RecordSink {
   bool equal_ = true;
 };
 
-// Call numbers from `begin` to before `end`.
+// The call numbers from `begin` to before `end`.
 struct CallRange {
   uint64_t begin = 0;
   uint64_t end = 0;

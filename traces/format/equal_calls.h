@@ -12,10 +12,10 @@ namespace dynamiccl {
 // hashes. False: they differ, and CheckRanksAgree says how, or allows it. An error of the source is returned.
 Result<bool> RanksHaveEqualCalls(const RecordSource& source);
 
-// Does what CheckRanksAgree does, in some passes over the source, with the records of some thousand calls in
-// memory. Compares the calls that all ranks of a communicator still have: from the first one that is left of
-// each rank that lost records, to the last one of each rank whose process was killed. Communicators with
-// sends or receives are not compared. An error of the source is returned too.
+// Does what CheckRanksAgree does, in several passes over the source, with the records of some thousand calls
+// in memory. Compares the calls of a communicator that all its ranks still have. A rank that lost records may
+// lack the first calls, and a rank whose process was killed the last ones. Communicators with sends or
+// receives are not compared. An error of the source is returned too.
 Status CheckRanksAgree(const RecordSource& source);
 
 }  // namespace dynamiccl

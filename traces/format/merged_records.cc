@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MergeTraces merges outlines of the sections, with the records that it looks at and changes. A pass puts the
-// merged outlines in the place of what the sources say.
+// MergeTraces gets outlines: the sections' descriptions with only the records that it reads or changes. A
+// pass over the sources replaces their descriptions and these records by those of the merged outlines.
 #include "traces/format/merged_records.h"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ bool IsCommunicator(const TraceRecord& record) {
   return record.kind == static_cast<uint16_t>(RecordKind::kCommunicator);
 }
 
-// Keeps of each section its description, and the records that CountNodesByHost looks at: those of
-// communicators, and of each communicator one answer of a tuner.
+// Keeps the description of each section, and the records that CountNodesByHost reads: the communicators, and
+// one answer of a tuner for each of them.
 class OutlineSink final : public RecordSink {
  public:
   Status BeginSection(const TraceSection& description, uint64_t /*records*/) override {
@@ -44,10 +44,12 @@ class OutlineSink final : public RecordSink {
 
 }  // namespace
 
-// Passes some sections of one source on, as the outline describes them, and then ends the pass with an error.
+// Passes on some sections of one source, described as in the outline. Ends the pass with an error after them,
+// so that the rest of the source is not read.
 class MergedRecords::RunSink final : public RecordSink {
  public:
-  // Passes the sections of `merged` from `begin` to `end`, which follow each other in one source too.
+  // Passes the sections of `merged` from `begin` to before `end`. They follow each other in their source,
+  // too.
   RunSink(const MergedRecords& merged, size_t begin, size_t end, RecordSink& sink)
       : merged_(merged), next_(begin), end_(end), first_(merged.places_[begin].section), sink_(sink) {}
 
@@ -79,7 +81,7 @@ class MergedRecords::RunSink final : public RecordSink {
 
  private:
   const MergedRecords& merged_;
-  size_t next_;  // the section of the outline that passes, or passes next
+  size_t next_;  // the outline's section that is being passed on, or comes next
   const size_t end_;
   const size_t first_;  // section of the source
   RecordSink& sink_;
@@ -101,7 +103,7 @@ Result<std::unique_ptr<const MergedRecords>> MergedRecords::Of(
     for (size_t i = 0; i < sink.outline.sections.size(); ++i) merged->places_.push_back({source, i});
     outlines.push_back(std::move(sink.outline));
   }
-  // The sort is the one of MergeTraces, so it puts the places into the order of the merged sections.
+  // MergeTraces sorts in the same way, so the places get the order of the merged sections.
   std::ranges::stable_sort(merged->places_, IsMergedBefore, [&](const Place& place) -> const TraceSection& {
     return outlines[place.source].sections[place.section];
   });

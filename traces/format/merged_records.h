@@ -12,9 +12,9 @@
 
 namespace dynamiccl {
 
-// Passes the sections that MergeTraces would return. Of the records it keeps only those that describe
-// communicators. A pass reads each source once, and again for each time that the order of the ranks comes
-// back to it.
+// Passes the sections that MergeTraces would return, in its order. In memory it keeps only the records that
+// describe communicators. A pass reads a source once for each run of neighbouring sections that it gives: a
+// source whose sections stand between those of others is read several times.
 class MergedRecords final : public RecordSource {
  public:
   // Reads all sources once. Errors are those of the sources and of MergeTraces.
@@ -26,7 +26,7 @@ class MergedRecords final : public RecordSource {
   const Trace& outline() const { return outline_; }
 
  private:
-  // A section of a source.
+  // The place of a section: its source, and its number there.
   struct Place {
     size_t source = 0;
     size_t section = 0;
@@ -35,10 +35,11 @@ class MergedRecords final : public RecordSource {
 
   std::vector<std::unique_ptr<const RecordSource>> sources_;
   Trace outline_;
-  std::vector<Place> places_;  // of the sections of outline_
+  std::vector<Place> places_;  // those of the sections of outline_, in the same order
 };
 
-// The records of one file or of several, merged. Every pass reads the files, with the errors of StreamTrace.
+// Returns the records of one file, or the merged records of several. Each pass reads the files and has the
+// errors of StreamTrace.
 Result<std::unique_ptr<const RecordSource>> RecordsOfFiles(const std::vector<std::string>& paths);
 
 }  // namespace dynamiccl

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread writes its records nearly in order of issue: a call of a group comes after the answers to the
-// whole group. So each ring keeps a window of records, in which new ones are sorted in, and the earliest
-// record of all windows is passed on. A first pass counts, because a section's description stands before its
-// records.
+// A thread writes its records nearly in order of issue; only a group's calls come after the tuner's answers
+// to the whole group. So each ring keeps a window of records, into which new ones are sorted, and the
+// earliest record of all windows is passed on. An earlier pass counts the complete records, because
+// the section's description, which comes before its records, states how many are lost.
 #include "traces/format/ring_stream.h"
 
 #include <algorithm>
@@ -19,11 +19,11 @@ namespace {
 
 // Records in the windows of all rings, 8 MiB.
 constexpr size_t kWindows = 1 << 17;
-// Bounds of the number of records that a window has ahead of the record that is passed on.
+// The least and the largest number of records that a window holds behind the one that is passed on next.
 constexpr size_t kLeastAhead = 16;
 constexpr size_t kMostAhead = 4096;
-// Places by which a record may be sorted in on average. More than that is no order of issue, and would take
-// long.
+// Places by which a record may move on average when it is sorted in. Records that move farther are not in
+// order of issue, and sorting them would take long.
 constexpr uint64_t kMostMoves = 64;
 
 // One thread's ring, or the table of communicators.
@@ -68,7 +68,7 @@ class Ring {
   void Pop() { waiting_.pop_front(); }
 
  private:
-  // Passes the complete ones of the next records, of which there are `most` at most, to `consumer`.
+  // Reads at most `most` further records and passes the complete ones to `consumer`.
   template <typename Consumer>
   Status ReadSome(ByteSource& bytes, size_t most, const Consumer& consumer) {
     const uint64_t place = next_ % capacity_;
@@ -142,7 +142,8 @@ class RingMerge {
     return {};
   }
 
-  // Passes the records of all rings. `next_` is a heap of the rings that have records, the earliest on top.
+  // Passes the records of all rings. `next_` is a heap of the rings that have records. The ring with the
+  // earliest record is on top.
   Status PassAll() {
     for (size_t i = 0; i < rings_.size(); ++i) DYNAMICCL_CHECK_OK(Enter(i));
     int64_t last_ns = INT64_MIN;

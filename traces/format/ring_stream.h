@@ -10,10 +10,10 @@
 
 namespace dynamiccl {
 
-// Passes the section that reaches from the beginning of `bytes` to their end, with the records that ReadTrace
-// reads, in the same order. `header` is the section's, and CheckHeader accepts it. Nobody may write the file
-// meanwhile. Memory is 12 MiB, whatever the length of the rings. kUnsupported: a ring's records are farther
-// from the order of issue than that memory holds, or longer than this build's. kCorrupt: the file is cut.
+// Passes the section that fills `bytes` on to `sink`, with the records that ReadTrace reads, in the same
+// order. `header` is the section's header, which CheckHeader has accepted. Nobody may write the file
+// meanwhile. Takes 12 MiB of memory, whatever the length of the rings. kUnsupported: a ring's records are too
+// far from the order of issue for that memory, or longer than those of this build. kCorrupt: the file is cut.
 Status StreamRings(ByteSource& bytes, const TraceHeader& header, RecordSink& sink);
 
 }  // namespace dynamiccl

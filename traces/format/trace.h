@@ -27,15 +27,15 @@ struct ProcessEnd {
 
 // How many records a section lacks.
 struct MissingRecords {
-  // Incomplete, damaged, or written by a thread without a ring.
+  // Records that are incomplete or damaged, or that a thread without a ring could not store.
   uint64_t lost = 0;
-  // Newer records took their places in a full ring, by design (DYNAMICCL_TRACE_RECORDS).
+  // Records that newer ones replaced in a full ring (DYNAMICCL_TRACE_RECORDS).
   uint64_t replaced = 0;
 
   bool any() const { return lost + replaced > 0; }
   MissingRecords& operator+=(const MissingRecords& other);
 };
-// Returns "3 records lost, 200 replaced"; the second part only if it is not 0. `noun` may be empty.
+// Returns "3 records lost, 200 replaced", without the second part if none was replaced. `noun` may be empty.
 std::string Describe(const MissingRecords& missing, std::string_view noun = " records");
 
 // The records of one process and their description. `commit` and `checksum` of the records are set (see
@@ -57,8 +57,8 @@ struct TraceSection {
   uint64_t replaced = 0;
   std::vector<TraceRecord> records;
 
-  // Returns true if the process says that it ran over hostccl, so over host memory. Version 0.1.0 wrote NCCL
-  // there too.
+  // Returns true if the process recorded that it ran over hostccl, whose buffers are in host memory. Earlier
+  // builds recorded NCCL in that case too.
   bool over_hostccl() const { return library.starts_with("hostccl "); }
   MissingRecords missing() const { return {lost - std::min(lost, replaced), replaced}; }
   bool mirrored() const { return (flags & kTraceMirrored) != 0; }

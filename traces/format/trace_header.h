@@ -67,7 +67,7 @@ struct TraceHeader {
   int64_t process_id;
   ClockAnchor opened;
   char host[256];     // text fields end with a zero byte
-  char library[64];   // "NCCL 2.28.9", or "hostccl 2.28.9" as which release it behaves
+  char library[64];   // "NCCL 2.28.9", or "hostccl 2.28.9": the release as which it behaves
   char writer[64];    // "dynamiccl 0.1.0"
   uint64_t checksum;  // XXH3 of all bytes before it
 

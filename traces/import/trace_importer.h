@@ -34,8 +34,8 @@ inline constexpr std::string_view kHighestRank = "the highest rank named here, a
 // 230 KB for 1,024 ranks (srun -l --cpu-bind=verbose): this is enough for 16,000.
 inline constexpr size_t kHeadBytes = 4 << 20;
 
-// The hint of ImportFile's error about a file of no known format begins so. Commands without that option
-// replace it.
+// Begins the hint of ImportFile's error about a file of no known format. Commands without the option --from
+// replace the hint.
 inline constexpr std::string_view kNameFormat = "name it with --from, one of: ";
 
 // The activity of one device between its first and its last event, in nanoseconds. Computation includes

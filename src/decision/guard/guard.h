@@ -323,8 +323,8 @@ class Guard {
   std::vector<SettledKey> SettledNow() const;
   // Keeps the settled choices apart and forgets times and effects, because the fabric changed.
   void Relearn();
-  // True if a search should wait for times of calls since the change, because they say which config to begin
-  // with.
+  // True if a search should first wait for times of calls. After a change of the fabric, new times say which
+  // config to begin with.
   bool AwaitsCircumstances() const;
   // These return the key's choice, its search and its entry in the next version. `adopt`: the version may
   // also adopt winners and try other configs.

@@ -12,8 +12,8 @@ namespace {
 // bytes.
 constexpr double kLeastShareTimed = 0.5;
 constexpr uint32_t kLeastTimes = 2;
-// After a change of the fabric a search waits at most this many steps for times of calls. A rank sends its
-// times every quarter of a second or sooner.
+// Steps that a search waits at most for times of calls after a change of the fabric. A rank sends its times
+// every quarter of a second or sooner.
 constexpr uint64_t kStepsAwaited = 24;
 // A config's effect is reported as a finding if at least this many steps used it and its standard error, in
 // logs, is at most kMaxErrorOfFinding. Two steps are enough because a config that is surely no gain is used

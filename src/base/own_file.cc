@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <ctime>
 #include <filesystem>
 
 #include "src/base/log.h"
@@ -38,10 +39,25 @@ Status CheckOwn(int fd, const std::string& path) {
   return {};
 }
 
-// Returns whether another process holds the file's lock. On a file system without locks the call fails with
-// another error, and each process then counts as the only one.
+// Waits for a lock that only IsClaimed of other processes holds: 100 times 100 us. They hold it for the time
+// of two system calls, but may lose their processor in between.
+constexpr int kWaits = 100;
+constexpr timespec kWait = {.tv_sec = 0, .tv_nsec = 100'000};
+
+bool IsLockedAgainst(int fd, int operation) {
+  return ::flock(fd, operation | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+// Returns whether another process holds the file's lock, and takes the lock otherwise. A reader's shared lock
+// admits a shared one, and that of a process that claimed the file does not. On a file system without locks
+// the call fails with another error, and each process then counts as the only one.
 bool IsHeldByAnother(int fd) {
-  return ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  for (int i = 0; IsLockedAgainst(fd, LOCK_EX); ++i) {
+    if (i == kWaits || IsLockedAgainst(fd, LOCK_SH)) return true;
+    ::flock(fd, LOCK_UN);
+    ::nanosleep(&kWait, nullptr);
+  }
+  return false;
 }
 
 // Returns whether `path` still names the file that `fd` is open on: same device, same inode.

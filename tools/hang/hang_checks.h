@@ -47,8 +47,8 @@ std::vector<HangFinding> RanksThatFailed(const JobCalls& job);
 std::optional<HangFinding> UnlikeOrder(const JobCalls& job);
 
 // Finds sends without their receives, and receives without their sends. NCCL pairs the n-th send from one
-// rank to another with the n-th receive there. Only pairs of ranks whose traces lost nothing are compared:
-// after a loss the count of earlier calls is unknown.
+// rank to another with the n-th receive there. Only pairs of ranks whose sends and receives are all known
+// or counted are compared, and sizes only where both calls are known.
 std::optional<HangFinding> FirstUnmatchedTransfer(uint64_t id, const JobCommunicator& communicator);
 
 // Formats ranks for a reader: "rank 3", "ranks 0 to 2, 5 and 7". Accepts the ranks in any order and names

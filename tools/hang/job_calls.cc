@@ -33,8 +33,8 @@ bool IsTransfer(Collective collective) {
 // Adds one section to a job. JobCalls::Add owns it on its stack and calls Run once.
 class SectionTaker {
  public:
-  SectionTaker(const TraceSection& section, JobCalls& job)
-      : section_(section), clock_(section), calls_(CallsOf(section)), job_(job) {}
+  SectionTaker(const TraceSection& section, const TransferCounts* left_out, JobCalls& job)
+      : section_(section), left_out_(left_out), clock_(section), calls_(CallsOf(section)), job_(job) {}
 
   void Run() {
     process_ = job_.processes.size();
@@ -50,6 +50,7 @@ class SectionTaker {
     if (!section_.records.empty())
       process().last_seen_ns = clock_.RealTime(section_.records.back().issued_ns);
     for (const auto& [number, info] : calls_.communicators) AddMember(number, info);
+    if (left_out_ != nullptr) AddEarlierTransfers();
     for (size_t i = 0; i < calls_.calls.size(); ++i) AddCall(calls_.calls[i], i);
     for (const InsideView& inside : calls_.inside) AddInside(inside);
     for (const TraceRecord& record : section_.records) NoteEnd(record);
@@ -65,7 +66,16 @@ class SectionTaker {
     JobMember& member = communicator.members[info.rank];
     member.process = process_;
     member.complete = section_.lost == 0;
+    member.has_all_transfers = member.complete || left_out_ != nullptr;
     members_[number] = &member;
+  }
+
+  void AddEarlierTransfers() {
+    for (const auto& [key, count] : *left_out_) {
+      const auto& [number, direction, peer] = key;
+      const auto found = members_.find(number);
+      if (found != members_.end()) found->second->earlier[{direction, peer}] = count;
+    }
   }
 
   void AddCall(const TraceCall& issued, uint64_t order) {
@@ -136,6 +146,7 @@ class SectionTaker {
   }
 
   const TraceSection& section_;
+  const TransferCounts* left_out_;
   SectionClock clock_;
   SectionCalls calls_;
   JobCalls& job_;
@@ -155,9 +166,9 @@ const JobCall* JobMember::At(uint64_t call_number, uint16_t index) const {
   return is_it ? &*found : nullptr;
 }
 
-void JobCalls::Add(const TraceSection& section) {
+void JobCalls::Add(const TraceSection& section, const TransferCounts* left_out) {
   world = std::max(world, section.world);
-  SectionTaker(section, *this).Run();
+  SectionTaker(section, left_out, *this).Run();
 }
 
 }  // namespace dynamiccl

@@ -10,6 +10,7 @@
 
 #include "src/collective/collective_call.h"
 #include "src/collective/collective_config.h"
+#include "traces/format/record_source.h"
 #include "traces/format/trace.h"
 
 namespace dynamiccl {
@@ -40,6 +41,10 @@ struct JobMember {
   std::vector<JobCall> collectives;
   // Sends and receives in order of issue.
   std::vector<JobCall> transfers;
+  // Numbers of sends and receives that were issued before those in `transfers`, by direction and peer.
+  std::map<std::pair<Collective, int32_t>, uint64_t> earlier;
+  // True if `transfers` and `earlier` hold all sends and receives of the rank.
+  bool has_all_transfers = true;
 
   // Number of the call after the last one issued.
   uint64_t next = 0;
@@ -99,8 +104,9 @@ struct JobCalls {
   // Communicators by id.
   std::map<uint64_t, JobCommunicator> communicators;
 
-  // Adds the section as a further process.
-  void Add(const TraceSection& section);
+  // Adds the section as a further process. `left_out` counts the sends and receives that ReadTail left out of
+  // a section that had lost nothing before; null: records that count as lost are unknown.
+  void Add(const TraceSection& section, const TransferCounts* left_out = nullptr);
 };
 
 }  // namespace dynamiccl

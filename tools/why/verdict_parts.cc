@@ -94,11 +94,24 @@ void AddDecisions(const TraceSummary& summary, std::vector<std::string>& lines) 
                                 fmt::join(texts, ", "), counted.size() > kMaxRows ? ", and others" : ""));
 }
 
-// The first finding about a job that may have stood still. Ranks without a file are no finding here, because
+// The newest records of each rank, and the numbers of sends and receives among those that are left out.
+struct Newest {
+  Trace trace;
+  std::vector<TransferCounts> left_out;
+};
+
+// The first finding about a job that may have stood still. A null `newest` means that the input's trace has
+// the records. Ranks without a file are no finding here, because
 // the user may not have passed their files.
-std::optional<HangFinding> Standing(const Trace& trace) {
+std::optional<HangFinding> Standing(const WhyInput& input, const Newest* newest) {
   JobCalls job;
-  for (const TraceSection& section : trace.sections) job.Add(section);
+  for (size_t i = 0; i < input.trace->sections.size(); ++i) {
+    const TraceSection& section = input.trace->sections[i];
+    if (newest == nullptr)
+      job.Add(section);
+    else
+      job.Add(newest->trace.sections[i], section.lost == 0 ? &newest->left_out[i] : nullptr);
+  }
   for (HangFinding& finding : DiagnoseHang(job).findings)
     if (finding.kind != HangKind::kAbsent && finding.kind != HangKind::kOrderDiffers)
       return std::move(finding);
@@ -106,16 +119,20 @@ std::optional<HangFinding> Standing(const Trace& trace) {
 }
 
 // Returns the newest records of a trace whose records are in files.
-Result<Trace> ReadNewest(const WhyInput& input) {
-  return ReadTail(*input.streamed, std::max(kLeastTail, kTailOfAll / input.trace->sections.size()));
+Result<Newest> ReadNewest(const WhyInput& input) {
+  Newest newest;
+  const uint64_t records = std::max(kLeastTail, kTailOfAll / input.trace->sections.size());
+  DYNAMICCL_TRY(newest.trace, ReadTail(*input.streamed, records, &newest.left_out));
+  return newest;
 }
 
-// Compares the ranks' calls: first those of `newest`, and then all calls if `newest` lacks older ones.
-Status RanksAgree(const WhyInput& input, const Trace& newest) {
-  if (const Status agree = CheckRanksAgree(newest); !agree) return agree;
+// Compares the ranks' calls: first those of `newest`, and then all calls if `newest` lacks older ones. The
+// inner status says how they differ, the outer error that the files could not be read.
+Result<Status> RanksAgree(const WhyInput& input, const Trace& newest) {
+  if (const Status agree = CheckRanksAgree(newest); !agree) return Result<Status>(agree);
   const bool is_all = std::ranges::equal(input.trace->sections, newest.sections, {}, &TraceSection::lost,
                                          &TraceSection::lost);
-  return is_all ? Status() : CheckRanksAgree(*input.streamed);
+  return is_all ? Result<Status>(Status()) : CompareRanks(*input.streamed);
 }
 
 // Returns "saves 12.0 % of the step, predicted (-11 to 31 %)". The interval holds the measured errors of such
@@ -152,13 +169,14 @@ Result<std::vector<std::string>> TroubleLines(const WhyInput& input) {
   const bool ended = std::ranges::all_of(input.trace->sections, &TraceSection::closed);
   DYNAMICCL_TRY(const bool equal, RanksHaveEqualCalls(*RecordsOf(input)));
   if (equal && ended) return lines;
-  std::optional<Trace> newest;
+  std::optional<Newest> newest;
   if (input.streamed) {
     DYNAMICCL_TRY(newest, ReadNewest(input));
   }
-  const Trace& trace = newest ? *newest : *input.trace;
-  if (const Status agree = RanksAgree(input, trace); !agree) lines.push_back(agree.error().message + ".");
-  const std::optional<HangFinding> standing = ended && lines.empty() ? std::nullopt : Standing(trace);
+  DYNAMICCL_TRY(const Status agree, RanksAgree(input, newest ? newest->trace : *input.trace));
+  if (!agree) lines.push_back(agree.error().message + ".");
+  const std::optional<HangFinding> standing =
+      ended && lines.empty() ? std::nullopt : Standing(input, newest ? &*newest : nullptr);
   if (!standing) return lines;
   lines.push_back(fmt::format("When these files were written ({}):", Name(standing->kind)));
   lines.insert(lines.end(), standing->text.begin(), standing->text.end());

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "traces/format/record_views.h"
 #include "traces/format/trace_merge.h"
@@ -39,16 +40,31 @@ void CallSum::Take(const TraceRecord& record) {
   sum += HashOf(record);
 }
 
-class CallSums final : public RecordSink {
+// Keeps one `Own` for each communicator of the section that is read.
+template <typename Own>
+class SectionSink : public RecordSink {
  public:
   Status BeginSection(const TraceSection& /*description*/, uint64_t /*records*/) override {
     ids_.clear();
     own_.clear();
     return {};
   }
+
+ protected:
+  void NoteId(const TraceRecord& record) {
+    if (Is(record, RecordKind::kCommunicator)) ids_[record.communicator] = record.bytes;
+  }
+
+  // The communicators' ids and values, by the section's own numbers.
+  std::map<uint32_t, uint64_t> ids_;
+  std::map<uint32_t, Own> own_;
+};
+
+class CallSums final : public SectionSink<CallSum> {
+ public:
   Status Take(std::span<const TraceRecord> records) override {
     for (const TraceRecord& record : records) {
-      if (Is(record, RecordKind::kCommunicator)) ids_[record.communicator] = record.bytes;
+      NoteId(record);
       if (Is(record, RecordKind::kCollective)) own_[record.communicator].Take(record);
     }
     return {};
@@ -63,9 +79,6 @@ class CallSums final : public RecordSink {
   bool equal() const { return equal_; }
 
  private:
-  // Of the section that is read: communicators' ids and sums by its own numbers.
-  std::map<uint32_t, uint64_t> ids_;
-  std::map<uint32_t, CallSum> own_;
   std::map<uint64_t, CallSum> first_;  // of the first rank of each communicator, by id
   bool equal_ = true;
 };
@@ -94,12 +107,14 @@ class RangeSink final : public RecordSink {
       if (Is(record, RecordKind::kPointToPoint)) own_[record.communicator].has_point_to_point = true;
       if (!Is(record, RecordKind::kCollective)) continue;
       Seen& seen = own_[record.communicator];
+      if (begins_late_ && record.call_number > seen.end) seen.first = record.call_number;
       seen.first = std::min(seen.first, record.call_number);
       seen.end = std::max(seen.end, record.call_number + 1);
     }
     return {};
   }
-  // The first and the last group of calls that a rank still has may lack calls, so they are not compared.
+  // A section that lost records counts from its last gap: each thread's ring kept calls of another time. The
+  // first and the last group of calls that a rank still has may lack calls, so they are not compared.
   Status EndSection(uint64_t /*missing*/) override {
     for (const auto& [number, id] : ids_) {
       const Seen& seen = own_[number];
@@ -141,18 +156,13 @@ class RangeSink final : public RecordSink {
 };
 
 // Divides each range into blocks, and finds the first block in which ranks differ.
-class BlockSink final : public RecordSink {
+class BlockSink final : public SectionSink<std::vector<CallSum>> {
  public:
   explicit BlockSink(const CallRanges& ranges) : ranges_(ranges) {}
 
-  Status BeginSection(const TraceSection& /*description*/, uint64_t /*records*/) override {
-    ids_.clear();
-    own_.clear();
-    return {};
-  }
   Status Take(std::span<const TraceRecord> records) override {
     for (const TraceRecord& record : records) {
-      if (Is(record, RecordKind::kCommunicator)) ids_[record.communicator] = record.bytes;
+      NoteId(record);
       if (!Is(record, RecordKind::kCollective)) continue;
       const auto id = ids_.find(record.communicator);
       const auto range = id == ids_.end() ? ranges_.end() : ranges_.find(id->second);
@@ -192,8 +202,6 @@ class BlockSink final : public RecordSink {
   static uint64_t BlockOf(const CallRange& range) { return (range.end - range.begin - 1) / kBlocks + 1; }
 
   const CallRanges& ranges_;
-  std::map<uint32_t, uint64_t> ids_;
-  std::map<uint32_t, Blocks> own_;
   std::map<uint64_t, Blocks> first_;  // of the first rank of each communicator
   std::map<uint64_t, uint64_t> differing_;
 };
@@ -207,13 +215,15 @@ class PartSink final : public RecordSink {
     part.sections.push_back(description);
     part.sections.back().closed = true;
     part.sections.back().lost = 0;
+    number_.reset();
     return {};
   }
   Status Take(std::span<const TraceRecord> records) override {
     for (const TraceRecord& record : records) {
       const bool describes = Is(record, RecordKind::kCommunicator) && record.bytes == id_;
-      const bool in_range = Is(record, RecordKind::kCollective) && record.call_number >= range_.begin &&
-                            record.call_number < range_.end;
+      if (describes) number_ = record.communicator;
+      const bool in_range = Is(record, RecordKind::kCollective) && number_ == record.communicator &&
+                            record.call_number >= range_.begin && record.call_number < range_.end;
       if (describes || in_range) part.sections.back().records.push_back(record);
     }
     return {};
@@ -225,11 +235,12 @@ class PartSink final : public RecordSink {
  private:
   uint64_t id_;
   CallRange range_;
+  std::optional<uint32_t> number_;  // by which the section names the communicator
 };
 
 }  // namespace
 
-Status CheckRanksAgree(const RecordSource& source) {
+Result<Status> CompareRanks(const RecordSource& source) {
   constexpr uint64_t kSmallRange = 1024;
   RangeSink shared;
   DYNAMICCL_CHECK_OK(source.Pass(shared));
@@ -238,13 +249,13 @@ Status CheckRanksAgree(const RecordSource& source) {
     BlockSink blocks(ranges);
     DYNAMICCL_CHECK_OK(source.Pass(blocks));
     ranges = blocks.Differing();
-    if (ranges.empty()) return {};
+    if (ranges.empty()) return Result<Status>(Status());
     const CallRange& range = ranges.begin()->second;
     small = range.end - range.begin <= kSmallRange;
   }
   PartSink sink(ranges.begin()->first, ranges.begin()->second);
   DYNAMICCL_CHECK_OK(source.Pass(sink));
-  return CheckRanksAgree(sink.part);
+  return Result<Status>(CheckRanksAgree(sink.part));
 }
 
 Result<bool> RanksHaveEqualCalls(const RecordSource& source) {

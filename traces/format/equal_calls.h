@@ -13,9 +13,10 @@ namespace dynamiccl {
 Result<bool> RanksHaveEqualCalls(const RecordSource& source);
 
 // Does what CheckRanksAgree does, in several passes over the source, with the records of some thousand calls
-// in memory. Compares the calls of a communicator that all its ranks still have. A rank that lost records may
-// lack the first calls, and a rank whose process was killed the last ones. Communicators with sends or
-// receives are not compared. An error of the source is returned too.
-Status CheckRanksAgree(const RecordSource& source);
+// in memory. Compares the calls of a communicator that all its ranks still have. A rank that lost records is
+// compared from its last gap on; a rank whose process was killed may lack the last calls. Communicators with
+// sends or receives are not compared. The inner status says how the ranks differ, as CheckRanksAgree does;
+// the outer error is one of the source, which says nothing about the ranks.
+Result<Status> CompareRanks(const RecordSource& source);
 
 }  // namespace dynamiccl

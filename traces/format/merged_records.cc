@@ -74,8 +74,9 @@ class MergedRecords::RunSink final : public RecordSink {
   }
   Status EndSection(uint64_t missing) override {
     if (!passes_) return {};
-    ++next_;
-    return sink_.EndSection(missing);
+    const Status ended = sink_.EndSection(missing);
+    if (ended) ++next_;
+    return ended;
   }
   bool complete() const { return next_ == end_; }
 

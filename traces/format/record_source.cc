@@ -43,6 +43,7 @@ class TailSink final : public RecordSink {
   explicit TailSink(uint64_t newest) : newest_(newest) {}
   Status BeginSection(const TraceSection& description, uint64_t /*records*/) override {
     trace_.sections.push_back(description);
+    left_out_.emplace_back();
     others_ = 0;
     return {};
   }
@@ -62,28 +63,41 @@ class TailSink final : public RecordSink {
     return {};
   }
   Trace trace() && { return std::move(trace_); }
+  std::vector<TransferCounts>& left_out() { return left_out_; }
 
  private:
   void DropOld() {
     TraceSection& section = trace_.sections.back();
     const uint64_t old = others_ - std::min(others_, newest_);
     uint64_t seen = 0;
-    std::erase_if(section.records,
-                  [&](const TraceRecord& record) { return !IsAlwaysKept(record) && seen++ < old; });
+    std::erase_if(section.records, [&](const TraceRecord& record) {
+      const bool is_old = !IsAlwaysKept(record) && seen++ < old;
+      if (is_old) CountTransfer(record);
+      return is_old;
+    });
     section.lost += old;
     others_ -= old;
   }
 
+  void CountTransfer(const TraceRecord& record) {
+    const auto collective = static_cast<Collective>(record.collective);
+    if (record.kind == static_cast<uint16_t>(RecordKind::kPointToPoint) &&
+        (collective == Collective::kSend || collective == Collective::kRecv))
+      ++left_out_.back()[{record.communicator, collective, record.root_or_peer}];
+  }
+
   const uint64_t newest_;
   Trace trace_;
+  std::vector<TransferCounts> left_out_;
   uint64_t others_ = 0;  // records of the section that are not always kept
 };
 
 }  // namespace
 
-Result<Trace> ReadTail(const RecordSource& source, uint64_t newest) {
+Result<Trace> ReadTail(const RecordSource& source, uint64_t newest, std::vector<TransferCounts>* left_out) {
   TailSink tail(newest);
   DYNAMICCL_CHECK_OK(source.Pass(tail));
+  if (left_out != nullptr) *left_out = std::move(tail.left_out());
   return std::move(tail).trace();
 }
 

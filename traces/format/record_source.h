@@ -3,9 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "src/base/status.h"
+#include "src/collective/collective_call.h"
 #include "traces/format/record_stream.h"
 #include "traces/format/trace.h"
 
@@ -50,8 +54,13 @@ class OwnedRecords final : public RecordSource {
   Trace trace_;
 };
 
+// Numbers of sends and receives of one section, by its own number of the communicator, direction and peer.
+using TransferCounts = std::map<std::tuple<uint32_t, Collective, int32_t>, uint64_t>;
+
 // Returns the trace with the last `newest` records of each section, and with all records about communicators
-// and about calls that had not returned. The records left out count as lost.
-Result<Trace> ReadTail(const RecordSource& source, uint64_t newest);
+// and about calls that had not returned. The records left out count as lost. `left_out`
+// gets the numbers of sends and receives among them, one entry for each section; null: nobody wants them.
+Result<Trace> ReadTail(const RecordSource& source, uint64_t newest,
+                       std::vector<TransferCounts>* left_out = nullptr);
 
 }  // namespace dynamiccl

@@ -119,7 +119,10 @@ class RingMerge {
       description.lost += ring.replaced() + ring.count() - whole;
     }
     DYNAMICCL_CHECK_OK(sink_.BeginSection(description, records));
-    DYNAMICCL_CHECK_OK(PassAll());
+    DYNAMICCL_TRY(const uint64_t passed, PassAll());
+    if (passed != records)
+      return MakeError(ErrorKind::kUnsupported, "{} records, where {} were counted: the file changed", passed,
+                       records);
     return sink_.EndSection(0);
   }
 
@@ -143,8 +146,9 @@ class RingMerge {
   }
 
   // Passes the records of all rings. `next_` is a heap of the rings that have records. The ring with the
-  // earliest record is on top.
-  Status PassAll() {
+  // earliest record is on top. Returns the number of records.
+  Result<uint64_t> PassAll() {
+    uint64_t passed = 0;
     for (size_t i = 0; i < rings_.size(); ++i) DYNAMICCL_CHECK_OK(Enter(i));
     int64_t last_ns = INT64_MIN;
     while (!next_.empty()) {
@@ -156,11 +160,13 @@ class RingMerge {
         return MakeError(ErrorKind::kUnsupported, "ring {}: records out of order", earliest);
       last_ns = record.issued_ns;
       block_.push_back(record);
+      ++passed;
       if (block_.size() == kArchiveBlockRecords) DYNAMICCL_CHECK_OK(PassBlock());
       rings_[earliest].Pop();
       DYNAMICCL_CHECK_OK(Enter(earliest));
     }
-    return block_.empty() ? Status() : PassBlock();
+    if (!block_.empty()) DYNAMICCL_CHECK_OK(PassBlock());
+    return passed;
   }
   Status Enter(size_t ring) {
     if (rings_[ring].waiting() < ahead_) DYNAMICCL_CHECK_OK(rings_[ring].Fill(bytes_, 2 * ahead_));

@@ -109,10 +109,11 @@ Status WriteTraceFile(const std::string& path, const Trace& trace) {
 Result<uint64_t> CopyTraceFiles(const std::vector<std::string>& from, const std::string& to, TraceForm form) {
   const bool archive = form == TraceForm::kArchive || IsArchiveName(to);
   const auto is_target = [&](const std::string& path) { return SameFile(path, to); };
-  const auto streamed = RecordsOfFiles(from);
-  if (streamed && (archive || !IsJsonName(to)) && std::ranges::none_of(from, is_target)) {
-    auto copied = CopyStream(**streamed, to, archive);
-    if (copied || copied.error().kind != ErrorKind::kUnsupported) return copied;
+  if ((archive || !IsJsonName(to)) && std::ranges::none_of(from, is_target)) {
+    if (const auto streamed = RecordsOfFiles(from)) {
+      auto copied = CopyStream(**streamed, to, archive);
+      if (copied || copied.error().kind != ErrorKind::kUnsupported) return copied;
+    }
   }
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(from));
   DYNAMICCL_CHECK_OK(archive ? WriteTraceArchive(to, trace) : WriteTraceFile(to, trace));

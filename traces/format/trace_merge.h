@@ -18,9 +18,9 @@ Result<Trace> MergeTraces(std::vector<Trace> traces);
 
 // Checks that on each communicator all ranks issued the same collectives in the same order. If they did not,
 // the run was broken: NCCL would hang or corrupt data. The error names communicator, call and the two ranks.
-// A rank whose process was killed may lack calls at the end, and one that lost records may lack calls at the
-// start. Send and Recv differ between ranks by nature and are not compared. They take call numbers, so a
-// communicator with them is compared by the order of its collectives, and only if no rank lost records.
+// A rank whose process was killed may lack calls at the end, and one that lost records is compared from its
+// last gap on. Send and Recv differ between ranks by nature and are not compared. They take call numbers, so
+// a communicator with them is compared by the order of its collectives, and only if no rank lost records.
 Status CheckRanksAgree(const Trace& trace);
 
 // Derives the number of nodes of communicators from the hosts of their ranks: NCCL tells that number only to

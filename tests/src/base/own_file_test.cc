@@ -5,10 +5,13 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -65,6 +68,22 @@ TEST_F(OwnFileTest, ReplacesWhatNobodyHolds) {
   EXPECT_EQ(file->path, path);
   EXPECT_EQ(fs::file_size(path), 0u);
   EXPECT_EQ(Names(), std::set<std::string>{"a.ctrace"});
+}
+
+// A reader holds the lock until a timer's signal comes, while this process claims the file.
+TEST_F(OwnFileTest, WaitsForAReaderThatLooksWhetherTheFileIsClaimed) {
+  static int reader = -1;
+  const std::string path = folder() + "/a.ctrace";
+  std::ofstream(path) << "of an earlier run";
+  reader = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(::flock(reader, LOCK_SH | LOCK_NB), 0);
+  const auto previous = std::signal(SIGALRM, [](int) { ::close(reader); });
+  const itimerval in_a_millisecond = {.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 1000}};
+  ASSERT_EQ(::setitimer(ITIMER_REAL, &in_a_millisecond, nullptr), 0);
+  const auto file = ClaimOwnFile(path, O_RDWR);
+  std::signal(SIGALRM, previous);
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_TRUE(file->has_value());
 }
 
 TEST_F(OwnFileTest, WhoStillHasAReplacedFileMappedKeepsIt) {

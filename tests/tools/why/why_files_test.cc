@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/tools/why/timed_job.h"
+#include "tools/why/parts.h"
 #include "traces/format/trace_files.h"
 #include "traces/record/recorder.h"
 
@@ -129,6 +130,77 @@ TEST(WhyFiles, ADifferenceLongBeforeTheEndIsNamed) {
   EXPECT_THAT(
       TextOfFiles({folder.File("t.ctrace")}),
       HasSubstr("call 1000: rank 0 issued AllReduce of 1M (float, sum), rank 1 issued AllReduce of 64"));
+}
+
+// A rank of a pipeline that sends to rank 1, or receives from rank 0, in every step, until it is killed.
+TraceSection PartOfPipeline(int32_t rank, size_t transfers, uint64_t bytes_of_last) {
+  const Collective way = rank == 0 ? Collective::kSend : Collective::kRecv;
+  std::vector<TimedCallOfRank> calls(transfers, {.collective = way});
+  for (size_t i = 0; i < transfers; ++i) calls[i].issued_ns = static_cast<int64_t>(i);
+  calls.back().bytes = bytes_of_last;
+  TraceSection section = SectionOf(rank, 2, calls);
+  section.closed = false;
+  for (TraceRecord& record : section.records) {
+    if (record.kind != static_cast<uint16_t>(RecordKind::kPointToPoint)) continue;
+    record.root_or_peer = static_cast<int16_t>(1 - rank);
+    Seal(record);
+  }
+  // Rank 0 marks steps, so the first call in memory is another one on each rank.
+  for (int64_t i = 0; rank == 0 && i < 1000; ++i) {
+    TraceRecord mark = StepRecord({.marked_ns = static_cast<int64_t>(transfers) + i});
+    Seal(mark);
+    section.records.push_back(mark);
+  }
+  return section;
+}
+
+// A long job's early sends and receives are not in memory when they are matched.
+TEST(WhyFiles, ASendWithoutItsReceiveIsNamedAtTheEndOfALongJob) {
+  constexpr size_t kTransfers = 300'000;
+  const Folder folder;
+  const std::string file = folder.File("t.ctrace");
+  ASSERT_TRUE(WriteTraceFile(
+      file, {{PartOfPipeline(0, kTransfers, 1 << 20), PartOfPipeline(1, kTransfers - 1, 1 << 20)}}));
+  EXPECT_THAT(TextOfFiles({file}), AllOf(HasSubstr("rank 0 sent 1M to rank 1, which did not receive it"),
+                                         HasSubstr("300000 sends, 299999 receives between them")));
+  ASSERT_TRUE(
+      WriteTraceFile(file, {{PartOfPipeline(0, kTransfers, 1 << 20), PartOfPipeline(1, kTransfers, 64)}}));
+  EXPECT_THAT(TextOfFiles({file}), HasSubstr("transfer 299999 from rank 0 to rank 1: sent 1M, received 64"));
+}
+
+// Records of a trace that can be read a number of times, as if the file were then replaced.
+class ReadableFewTimes final : public RecordSource {
+ public:
+  ReadableFewTimes(Trace trace, int times) : records_(std::move(trace)), left_(times) {}
+  Status Pass(RecordSink& sink) const override {
+    if (left_-- <= 0) return MakeError(ErrorKind::kUnavailable, "the file was replaced");
+    return records_.Pass(sink);
+  }
+
+ private:
+  OwnedRecords records_;
+  mutable int left_;
+};
+
+// The error must not look like something that the ranks did.
+TEST(WhyFiles, AFileThatChangesWhileRanksAreComparedIsAnError) {
+  constexpr size_t kCalls = 300'000;
+  std::vector<TimedCallOfRank> calls(kCalls), other(kCalls);
+  other[1000].bytes = 64;
+  WhyInput input;
+  const Trace trace{{SectionOf(0, 2, calls), SectionOf(1, 2, other)}};
+  input.trace = trace;
+  for (TraceSection& section : input.trace->sections) section.records.clear();
+  for (int times = 0; times < 5; ++times) {
+    input.streamed = std::make_unique<const ReadableFewTimes>(trace, times);
+    const auto lines = TroubleLines(input);
+    ASSERT_FALSE(lines) << lines->front();
+    EXPECT_EQ(lines.error().message, "the file was replaced");
+  }
+  input.streamed = std::make_unique<const ReadableFewTimes>(trace, 20);
+  const auto lines = TroubleLines(input);
+  ASSERT_TRUE(lines);
+  EXPECT_THAT(lines->front(), HasSubstr("call 1000: rank 0 issued"));
 }
 
 // The rank can be named only if the whole file of a killed job is read.

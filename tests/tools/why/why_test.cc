@@ -401,7 +401,7 @@ TEST(WhyFiles, TwoJobsAreNotMixed) {
     ASSERT_TRUE(WriteTraceFile(folder.File(name), {{SectionOf(0, 2, calls)}}));
   const Result<WhyInput> input = ReadWhyFiles({folder.File("a.ctrace"), folder.File("b.ctrace")});
   ASSERT_FALSE(input);
-  EXPECT_THAT(Describe(input.error()), AllOf(HasSubstr("give the files of one job"), HasSubstr("a.ctrace"),
+  EXPECT_THAT(Describe(input.error()), AllOf(HasSubstr("give one file of each rank"), HasSubstr("a.ctrace"),
                                              HasSubstr("b.ctrace"), HasSubstr("two traces of rank 0")));
 }
 

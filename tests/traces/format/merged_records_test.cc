@@ -57,6 +57,45 @@ TEST(MergedRecords, TwoTracesOfOneRankAreAnError) {
   EXPECT_THAT(streamed.error().message, HasSubstr("two traces of rank 1"));
 }
 
+// Fails at the end of the section with this number.
+class FailingAtEnd final : public RecordSink {
+ public:
+  explicit FailingAtEnd(int section) : left_(section) {}
+  Status BeginSection(const TraceSection& /*description*/, uint64_t /*records*/) override { return {}; }
+  Status Take(std::span<const TraceRecord> /*records*/) override { return {}; }
+  Status EndSection(uint64_t /*missing*/) override {
+    if (left_-- > 0) return {};
+    return MakeError(ErrorKind::kUnavailable, "no space is left");
+  }
+
+ private:
+  int left_;
+};
+
+TEST(MergedRecords, AnErrorAtTheEndOfAnySectionEndsThePass) {
+  std::vector<std::unique_ptr<const RecordSource>> sources;
+  for (int32_t rank = 0; rank < 2; ++rank)
+    sources.push_back(std::make_unique<const OwnedRecords>(Trace{{SectionBuilder(rank, 2).section()}}));
+  const auto merged = MergedRecords::Of(std::move(sources));
+  ASSERT_TRUE(merged);
+  for (int section = 0; section < 2; ++section) {
+    FailingAtEnd sink(section);
+    const Status passed = (*merged)->Pass(sink);
+    ASSERT_FALSE(passed) << section;
+    EXPECT_EQ(passed.error().message, "no space is left");
+  }
+}
+
+TEST(ReadTail, CountsTheSendsAndReceivesThatItLeavesOut) {
+  SectionBuilder builder(0, 2);
+  for (uint64_t call = 0; call < 30; ++call)
+    builder.Call(call, call % 3 == 0 ? Collective::kSend : Collective::kRecv, 64);
+  std::vector<TransferCounts> left_out;
+  ASSERT_TRUE(ReadTail(MemoryRecords(Trace{{builder.section()}}), 3, &left_out));
+  const TransferCounts expected{{{0, Collective::kSend, 0}, 9}, {{0, Collective::kRecv, 0}, 18}};
+  EXPECT_EQ(left_out, std::vector{expected});
+}
+
 TEST(ReadTail, KeepsTheNewestRecordsAndAllAboutCommunicators) {
   SectionBuilder builder(0, 2);
   for (uint64_t call = 0; call < 100; ++call) builder.Call(call, Collective::kAllReduce, 64);
@@ -69,6 +108,12 @@ TEST(ReadTail, KeepsTheNewestRecordsAndAllAboutCommunicators) {
   EXPECT_EQ(records[0].kind, static_cast<uint16_t>(RecordKind::kCommunicator));
   EXPECT_EQ(records[1].call_number, 90u);
   EXPECT_EQ(tail->sections[0].lost, 91u);
+}
+
+Status ComparedInPasses(const Trace& trace) {
+  const auto agree = CompareRanks(MemoryRecords(trace));
+  EXPECT_TRUE(agree) << "memory has no errors";
+  return *agree;
 }
 
 // Two ranks with 100,000 calls, of which one differs.
@@ -91,30 +136,46 @@ TEST_F(LongJob, ADifferenceIsFoundInPassesAsInMemory) {
   for (const uint64_t at : {uint64_t{0}, uint64_t{77'777}, kCalls - 1}) {
     const Trace trace = WithDifference(at, Collective::kBroadcast);
     const Status in_memory = CheckRanksAgree(trace);
-    const Status in_passes = CheckRanksAgree(MemoryRecords(trace));
+    const Status in_passes = ComparedInPasses(trace);
     ASSERT_FALSE(in_memory);
     ASSERT_FALSE(in_passes) << at;
     EXPECT_EQ(in_passes.error().message, in_memory.error().message);
   }
-  EXPECT_TRUE(CheckRanksAgree(MemoryRecords(WithDifference(5, Collective::kAllReduce))));
+  EXPECT_TRUE(ComparedInPasses(WithDifference(5, Collective::kAllReduce)));
 }
 
 TEST_F(LongJob, ACallThatOneRankLacksIsFoundUnlessItsEndOrStartIsMissing) {
   Trace trace = WithDifference(0, Collective::kAllReduce);
   std::vector<TraceRecord>& records = trace.sections[1].records;
   records.erase(records.begin() + 50'000);
-  EXPECT_EQ(CheckRanksAgree(MemoryRecords(trace)).error().message, CheckRanksAgree(trace).error().message);
+  EXPECT_EQ(ComparedInPasses(trace).error().message, CheckRanksAgree(trace).error().message);
   records.resize(49'000);
-  EXPECT_FALSE(CheckRanksAgree(MemoryRecords(trace)));
+  EXPECT_FALSE(ComparedInPasses(trace));
   trace.sections[1].closed = false;
-  EXPECT_TRUE(CheckRanksAgree(MemoryRecords(trace))) << "rank 1 was killed";
+  EXPECT_TRUE(ComparedInPasses(trace)) << "rank 1 was killed";
   records.erase(records.begin() + 1, records.begin() + 1000);
-  EXPECT_FALSE(CheckRanksAgree(MemoryRecords(trace)));
+  EXPECT_FALSE(ComparedInPasses(trace));
   trace.sections[1].lost = 999;
-  EXPECT_TRUE(CheckRanksAgree(MemoryRecords(trace))) << "newer records replaced the first ones";
+  EXPECT_TRUE(ComparedInPasses(trace)) << "newer records replaced the first ones";
   records[10'000].bytes = 128;
   Seal(records[10'000]);
-  EXPECT_EQ(CheckRanksAgree(MemoryRecords(trace)).error().message, CheckRanksAgree(trace).error().message);
+  EXPECT_EQ(ComparedInPasses(trace).error().message, CheckRanksAgree(trace).error().message);
+}
+
+// One of two threads issued the odd calls, and its ring kept only the later half of them.
+TEST_F(LongJob, RingsThatKeptCallsOfUnlikeTimesAreNoDifference) {
+  Trace trace = WithDifference(0, Collective::kAllReduce);
+  std::vector<TraceRecord>& records = trace.sections[1].records;
+  trace.sections[1].lost = std::erase_if(records, [](const TraceRecord& record) {
+    return record.kind == static_cast<uint16_t>(RecordKind::kCollective) && record.call_number < kCalls / 2 &&
+           record.call_number % 2 == 1;
+  });
+  EXPECT_TRUE(CheckRanksAgree(trace));
+  EXPECT_TRUE(ComparedInPasses(trace));
+  records[records.size() - 1000].bytes = 128;
+  Seal(records[records.size() - 1000]);
+  ASSERT_FALSE(CheckRanksAgree(trace));
+  EXPECT_EQ(ComparedInPasses(trace).error().message, CheckRanksAgree(trace).error().message);
 }
 
 }  // namespace

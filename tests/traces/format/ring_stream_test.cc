@@ -121,6 +121,39 @@ TEST_F(RingStream, AFileThatIsStillWrittenIsNotStreamed) {
   EXPECT_EQ(Streamed(path_).error().kind, ErrorKind::kUnsupported);
 }
 
+// Overwrites a record of the file after the records were counted.
+class TearingSink final : public RecordSink {
+ public:
+  explicit TearingSink(std::string path) : path_(std::move(path)) {}
+  Status BeginSection(const TraceSection& /*description*/, uint64_t /*records*/) override {
+    TraceHeader header;
+    std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    file.read(reinterpret_cast<char*>(&header), sizeof(header));
+    file.seekp(static_cast<std::streamoff>(header.first_segment + sizeof(SegmentHeader)) + 3);
+    file.put('\x55');
+    return {};
+  }
+  Status Take(std::span<const TraceRecord> /*records*/) override { return {}; }
+  Status EndSection(uint64_t /*missing*/) override {
+    ended = true;
+    return {};
+  }
+  bool ended = false;
+
+ private:
+  std::string path_;
+};
+
+TEST_F(RingStream, AFileThatChangesAfterItWasCountedIsNotStreamed) {
+  auto recorder = Record(64);
+  for (int64_t i = 0; i < 50; ++i) recorder->Append(CallAt(i, static_cast<uint64_t>(i)));
+  TearingSink sink(Killed());
+  const Status streamed = StreamTrace(killed_, sink);
+  ASSERT_FALSE(streamed);
+  EXPECT_EQ(streamed.error().kind, ErrorKind::kUnsupported) << streamed.error().message;
+  EXPECT_FALSE(sink.ended);
+}
+
 TEST_F(RingStream, RecordsInNoOrderAreNotStreamed) {
   auto recorder = Record(1 << 16);
   for (int64_t i = 60'000; i > 0; --i) recorder->Append(CallAt(i, static_cast<uint64_t>(i)));

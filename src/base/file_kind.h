@@ -23,7 +23,7 @@ Status CheckIsFile(const std::string& path);
 Status CheckReplaceable(const std::string& path);
 // Passes when `path` is no folder, and its folder exists, may be written by this user, and is on a disk that
 // is not full. Fails with kInvalidArgument. An empty path passes, because it names no file. A pipe or a
-// device passes too, because no file is made beside it.
+// device passes too, because no file is made beside it: writers of traces and measurements write into it.
 Status CheckFolderOf(const std::string& path);
 // Passes when a new file can be put at each of the paths, by CheckReplaceable and CheckFolderOf. A program
 // that works long before it writes its results calls this first. Writes nothing. Empty paths pass.

@@ -64,7 +64,7 @@ Result<int> ClustersCommand(CommandLine& line) {
                  "Write this system's published times as a sweep instead; algorithms must have been forced");
   app.add_flag("--json", options.json, "Say as JSON what was written");
   if (const auto exit = line.Parse()) return *exit;
-  DYNAMICCL_CHECK_OK(CheckOutputs({options.output}));
+  DYNAMICCL_CHECK_OK(CheckFolderOf(options.output));
   TimedSystems data;
   for (const std::string& path : options.data) DYNAMICCL_CHECK_OK(data.Read(path));
   DYNAMICCL_TRY(const std::vector<System> systems, FittedSystems(data, options.published));

@@ -104,7 +104,8 @@ Result<int> HostcclCalibrationCommand(CommandLine& line) {
   rules->add_option("-o,--output", options.output, "File to write the rules to (.csv)")->required();
   map->add_option("--constants", options.constants, "File to write the fitted constants to (.measurements)");
   if (const auto exit_code = line.Parse()) return *exit_code;
-  DYNAMICCL_CHECK_OK(CheckOutputs({options.output, options.constants}));
+  DYNAMICCL_CHECK_OK(CheckOutputs({options.output}));
+  DYNAMICCL_CHECK_OK(CheckFolderOf(options.constants));
   DYNAMICCL_CHECK_OK(two_point->parsed() ? PrintTwoPoint(options)
                      : map->parsed()     ? PrintMap(options)
                                          : WriteRules(options));

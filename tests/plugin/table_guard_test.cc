@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <thread>
 
 #include "plugin/runtime/switch_leadership.h"
 #include "plugin/times/times_report.h"
@@ -262,6 +263,7 @@ TEST(TableGuard, WhatIsKeptIsNotHandedOutAgain) {
 }
 
 std::atomic<bool> g_store_hangs{false};
+std::atomic<bool> g_store_renamed{false};
 
 // As on a file system whose server is away. The leader's thread sends the verdicts for which calls wait.
 TEST(TableGuard, TheLeaderDoesNotWaitForAStoreThatHangs) {
@@ -280,8 +282,12 @@ TEST(TableGuard, TheLeaderDoesNotWaitForAStoreThatHangs) {
   }
   leadership.Guard(job.guard().shared_from_this());
   g_store_hangs = true;
+  g_store_renamed = false;
   g_act_at_fail_point = [](JobFailPoint point) {
     if (point == JobFailPoint::kStoreLocked) g_store_hangs.wait(true);
+    if (point != JobFailPoint::kStoreRenamed) return;
+    g_store_renamed = true;
+    g_store_renamed.notify_all();
   };
   constexpr int64_t kSecond = 1'000'000'000;
   for (int64_t at = 1; at < 5; ++at) leadership.Tick(MonotonicNanoseconds() + at * 100 * kSecond);
@@ -289,10 +295,13 @@ TEST(TableGuard, TheLeaderDoesNotWaitForAStoreThatHangs) {
   EXPECT_FALSE(job.guard().UnsavedResults(1000).empty());
   g_store_hangs = false;
   g_store_hangs.notify_all();
+  g_store_renamed.wait(false);
+  // Between the renaming and the mark that the write is done, the store's thread runs a few instructions.
   const int64_t deadline = MonotonicNanoseconds() + 20 * kSecond;
-  while (!job.guard().UnsavedResults(1000).empty()) {
+  for (int64_t at = 5; !job.guard().UnsavedResults(1000).empty(); ++at) {
     ASSERT_LT(MonotonicNanoseconds(), deadline);
-    leadership.SaveResults();
+    leadership.Tick(MonotonicNanoseconds() + at * kSecond);
+    std::this_thread::yield();
   }
   g_act_at_fail_point = nullptr;
   const auto store = ReadSiteStore(path);

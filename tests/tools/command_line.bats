@@ -332,23 +332,28 @@ assert all(r["bytes"][0] <= r["bytes"][1] and r["after"]["expected_us"][0] > 0 f
 @test "train and eval refuse an output that cannot be written before they begin" {
   mkdir -p folder
   for outputs in "train s.measurements -o p.dcpolicy --json nowhere/p.json" "train s.measurements -o nowhere/p.dcpolicy" \
-      "train s.measurements --output=folder" "eval p.dcpolicy s.measurements --json=nowhere/e.json"; do
+      "train s.measurements --output=folder" "train s.measurements -o /dev/null" "eval p.dcpolicy s.measurements --json=nowhere/e.json"; do
     # shellcheck disable=SC2086
     run dynamiccl $outputs
     [ "$status" -eq 2 ]
-    [[ "$output" == *"nowhere/"*"cannot write"* || "$output" == *"cannot write 'nowhere/"* || "$output" == *"folder: is a folder"* ]]
+    [[ "$output" == *"nowhere/"*"cannot write"* || "$output" == *"cannot write 'nowhere/"* || "$output" == *"folder: is a folder"* ||
+      "$output" == *"/dev/null: is a device, not a regular file"* ]]
   done
+  run dynamiccl eval p.dcpolicy s.measurements --json /dev/null
+  [[ "$output" != *"is a device"* ]]
 }
 
 # The inputs are no traces, which is what a command says that has begun.
 @test "every command that reads traces or measurements checks its output first, and leaves no file" {
   mkdir -p folder
   touch junk
-  for words in "why junk -o @" "report junk -o @" "calibrate junk -o @" "trace import junk -o @" "trace export junk --to csv -o @" \
-      "trace merge junk -o @" "trace recover junk -o @" "trace archive junk -o @" "trace unarchive junk -o @" \
-      "trace generate --framework none -o @" "replay junk --compare --best-rules @" "inspect junk --effects @" \
-      "canary none none --machine none --rules @" "bench allreduce --json @" "sweep -o @"; do
+  writers_into_devices=("trace import junk -o @" "trace merge junk -o @" "trace recover junk -o @"
+    "trace generate --framework none -o @" "inspect junk --effects @")
+  for words in "why junk -o @" "report junk -o @" "calibrate junk -o @" "trace export junk --to csv -o @" \
+      "trace archive junk -o @" "trace unarchive junk -o @" "replay junk --compare --best-rules @" \
+      "canary none none --machine none --rules @" "bench allreduce --json @" "sweep -o @" "${writers_into_devices[@]}"; do
     for output in absent/out folder /dev/null; do
+      [[ "$output" != /dev/null || " ${writers_into_devices[*]} " != *" $words "* ]] || continue
       # shellcheck disable=SC2086
       run dynamiccl ${words//@/$output}
       [ "$status" -eq 2 ]
@@ -361,6 +366,25 @@ assert all(r["bytes"][0] <= r["bytes"][1] and r["after"]["expected_us"][0] > 0 f
   run dynamiccl trace export junk --to ctf -o junk
   [[ "$output" == *"junk: is a file, not a folder"* ]]
   [ "$(ls)" = "$(printf 'folder\njunk')" ]
+}
+
+@test "traces are written into pipes and devices as into files" {
+  dynamiccl trace generate --framework ddp --model gpt:layers=2,hidden=64 --data-parallel 2 --steps 2 -o t.ctrace
+  dynamiccl trace merge t.ctrace -o merged.ctrace
+  mkfifo pipe
+  cat pipe > read &
+  dynamiccl trace merge t.ctrace -o pipe
+  wait $!
+  cmp read merged.ctrace
+  dynamiccl trace merge t.ctrace -o >(cat > substituted)
+  wait $!
+  cmp substituted merged.ctrace
+  dynamiccl trace recover t.ctrace -o /dev/null --json > recovered.json
+  python3 -c 'import json; assert json.load(open("recovered.json"))["bytes"] is None'
+  [ -c /dev/null ]
+  run dynamiccl trace archive t.ctrace -o pipe
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"pipe: is a pipe, not a regular file"* ]]
 }
 
 @test "a disk without room is refused before the work" {

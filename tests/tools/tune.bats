@@ -167,6 +167,32 @@ SCRIPT
   [ "$(wc -l < starts)" -eq 5 ]
 }
 
+@test "a start of the job as it is that hangs, or that used up the budget, ends the tune at once" {
+  make_job
+  "$DYNAMICCL_BIN" trace generate --framework ddp --model gpt:layers=2,hidden=128,vocabulary=2048,sequence=64 --data-parallel 2 --steps 12 -o evaluation.ctrace
+  cat > job.sh <<'SCRIPT'
+trace=job.ctrace
+if [ -z "$DYNAMICCL_RULES" ]; then
+  echo start >> starts
+  if [ "$(wc -l < starts)" -ge 3 ]; then
+    [ -z "$HANGS" ] || exec sleep 1000
+    trace=evaluation.ctrace
+    sleep 30
+  fi
+fi
+exec "$DYNAMICCL_BIN" run -n 2 -- "$DYNAMICCL_BIN" replay $trace
+SCRIPT
+  HANGS=1 run --separate-stderr "$DYNAMICCL_BIN" tune --budget 60s --start-limit 6s --try ring/simple/1 -- sh job.sh
+  [ "$status" -eq 4 ]
+  [[ "$stderr" == *"the job as it is failed in turn 2: no collective was recorded within --start-limit (6 s)"* ]]
+  [ "$(wc -l < starts)" -eq 3 ]
+  rm starts
+  run --separate-stderr "$DYNAMICCL_BIN" tune --budget 30s --try ring/simple/1 -o late -- sh job.sh
+  [ "$status" -eq 4 ]
+  [[ "$stderr" == *"the job as it is failed in turn 2: its step is not known"* ]]
+  [ "$(wc -l < starts)" -eq 3 ]
+}
+
 @test "whether the ranks run over hostccl is what their traces say, not what the launcher would have chosen" {
   make_job
   home="$(dirname "$DYNAMICCL_BIN")/.."

@@ -83,10 +83,16 @@ pickle.dump(dump, open("nccl_trace_rank_1", "wb"), protocol=2)'
   run "$DYNAMICCL_BIN" why folder
   [ "$status" -eq 2 ]
   [[ "$output" == *"folder: no file in it of a kind that is read"*"hint: name one of the files"* ]]
+  printf '\200\002pg_config entries' >folder/nccl_trace_rank_1
+  run "$DYNAMICCL_BIN" why folder
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"left out: folder/nccl_trace_rank_1: a pickled dump"*"hint: "*"flight_recorder_to_json.py folder/nccl_trace_rank_1 >"* ]]
+  printf 'PK\003\004' >folder/checkpoint.pt
   cp z.ctrace folder
   run --separate-stderr "$DYNAMICCL_BIN" why folder
   [ "$status" -eq 0 ]
-  [[ "$stderr" == *"left out: folder/empty.err: the file is empty"*"left out: folder/notes.txt: no known format"* ]]
+  [[ "$stderr" == *"left out: folder/checkpoint.pt: byte 0: a zip archive, which is not read"*"left out: folder/empty.err: the file is empty"* ]]
+  [[ "$stderr" == *"left out: folder/notes.txt: no known format"* ]]
   [[ "$output" == *"ZeRO stage 2"* ]]
   run "$DYNAMICCL_BIN" why z.ctrace z.ctrace
   [ "$status" -eq 2 ]

@@ -120,7 +120,8 @@ Result<int> AbCommand(CommandLine& line) {
                         "Write each setting's effect on a step to this file (.measurements), from which "
                         "`dynamiccl train` learns; the first setting must leave all calls to NCCL");
   if (const auto exit_code = line.Parse()) return *exit_code;
-  DYNAMICCL_CHECK_OK(CheckOutputs({given.trace, given.json, given.effects}));
+  DYNAMICCL_CHECK_OK(CheckOutputs({given.trace, given.json}));
+  DYNAMICCL_CHECK_OK(CheckFolderOf(given.effects));
   if (!given.launch.runtime.rules.empty() || !given.launch.runtime.mode.empty())
     return MakeError(ErrorKind::kInvalidArgument, "--rules and --mode cannot be given: settings take turns");
   DYNAMICCL_CHECK_OK(CheckNothingInherited(given.launch.runtime));

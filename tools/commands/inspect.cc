@@ -132,7 +132,7 @@ Result<int> InspectCommand(CommandLine& line) {
   InspectOptions options;
   RegisterInspectOptions(line.app(), options);
   if (const auto exit_code = line.Parse()) return *exit_code;
-  DYNAMICCL_CHECK_OK(CheckOutputs({options.effects}));
+  DYNAMICCL_CHECK_OK(CheckFolderOf(options.effects));
   DYNAMICCL_TRY(const Installation installation, FindInstallation());
   DYNAMICCL_TRY(options.policy, PolicyFileOf(installation, options.policy));
   const bool about_call = AsksAboutCall(line.app());

@@ -228,8 +228,11 @@ Result<int> ShowTrace(const TraceOptions& options) {
   return kExitResultSaysNo;
 }
 
+// A pipe or a device has no size: `bytes` is then null.
 Json WrittenJson(const std::string& path, uint64_t records) {
-  return {{"schema", 1}, {"output", path}, {"bytes", std::filesystem::file_size(path)}, {"records", records}};
+  std::error_code no_file;
+  const auto bytes = std::filesystem::file_size(path, no_file);
+  return {{"schema", 1}, {"output", path}, {"bytes", no_file ? Json() : Json(bytes)}, {"records", records}};
 }
 
 uint64_t CountRecords(const Trace& trace) {
@@ -358,7 +361,9 @@ Result<int> TraceCommand(CommandLine& line) {
   CLI::App* const generate = AddTraceGenerate(app, generate_options);
   if (const auto exit_code = line.Parse()) return *exit_code;
   if (exported->parsed()) return Export(options);
-  DYNAMICCL_CHECK_OK(CheckOutputs({options.output}));
+  // Copies are renamed into their place. The other actions also write into pipes and devices.
+  const bool is_copy = archive->parsed() || unarchive->parsed();
+  DYNAMICCL_CHECK_OK(is_copy ? CheckOutputs({options.output}) : CheckFolderOf(options.output));
   if (import->parsed()) return Import(options);
   if (show->parsed()) return ShowTrace(options);
   if (archive->parsed()) return Archive(options);

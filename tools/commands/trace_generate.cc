@@ -139,7 +139,7 @@ Result<int> TraceGenerate(const TraceGenerateOptions& options) {
                               options.framework.empty() ? "--framework" : "--output"),
                     "--explain lists the frameworks and their settings");
   }
-  DYNAMICCL_CHECK_OK(CheckOutputs({options.output}));
+  DYNAMICCL_CHECK_OK(CheckFolderOf(options.output));
   DYNAMICCL_TRY(const ModelShape model, options.parameters.empty() ? ParseModel(options.model)
                                                                    : ReadParameterList(options.parameters));
   DYNAMICCL_TRY(const SettingTexts settings, ParseSettingTexts(options.settings, "--set"));

@@ -12,18 +12,24 @@
 namespace dynamiccl {
 namespace {
 
-// A training takes minutes, so what it would write at its end is checked before it begins. `words` are those
-// of the command line.
-Status CheckOutputs(const std::vector<std::string>& words) {
+// Returns the values that the words of a command line give the option.
+std::vector<std::string> ValuesOf(std::string_view option, const std::vector<std::string>& words) {
+  std::vector<std::string> values;
+  const std::string joined = fmt::format("{}=", option);
   for (size_t i = 0; i < words.size(); ++i) {
-    for (const std::string_view option : {"-o", "--output", "--json"}) {
-      const std::string joined = fmt::format("{}=", option);
-      std::string path;
-      if (words[i] == option && i + 1 < words.size()) path = words[i + 1];
-      if (words[i].starts_with(joined)) path = words[i].substr(joined.size());
-      if (path != "-") DYNAMICCL_CHECK_OK(CheckFolderOf(path));
-    }
+    if (words[i] == option && i + 1 < words.size()) values.push_back(words[i + 1]);
+    if (words[i].starts_with(joined)) values.push_back(words[i].substr(joined.size()));
   }
+  return values;
+}
+
+// A training takes minutes, so what dynamiccl-agents would write at its end is checked before it begins. It
+// renames a policy into its place, and writes JSON directly, so also into a pipe or a device.
+Status CheckOutputsIn(const std::vector<std::string>& words) {
+  for (const char* const option : {"-o", "--output"})
+    for (const std::string& path : ValuesOf(option, words)) DYNAMICCL_CHECK_OK(CheckOutputs({path}));
+  for (const std::string& path : ValuesOf("--json", words))
+    if (path != "-") DYNAMICCL_CHECK_OK(CheckFolderOf(path));
   return {};
 }
 
@@ -43,7 +49,7 @@ Result<int> RunAgents(CommandLine& line, const std::string& name, const std::str
                    return installation ? installation->agents : std::string();
                  });
   if (const auto exit_code = line.Parse()) return *exit_code;
-  DYNAMICCL_CHECK_OK(CheckOutputs(line.app().remaining()));
+  DYNAMICCL_CHECK_OK(CheckOutputsIn(line.app().remaining()));
   DYNAMICCL_TRY(const Installation installation, FindInstallation(home));
   DYNAMICCL_TRY(std::vector<std::string> command,
                 SiblingCommand(installation.agents, "dynamiccl-agents", line));

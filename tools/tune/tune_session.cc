@@ -38,9 +38,9 @@ constexpr size_t kStartsOfFinal = 18;
 // Estimated number of starts of the job that combined candidates need before the final.
 constexpr size_t kStartsOfHalving = 14;
 
-// How often the unchanged job is started in a turn, until a start has the steps of its first one. A start may
-// end in an evaluation, whose calls repeat too. If three starts in a row differ, the first one was the odd
-// one.
+// How often the unchanged job is started in a turn, while the budget lasts, until a start has the steps of
+// its first one. A start may end in an evaluation, whose calls repeat too. If three starts in a row differ,
+// the first one was the odd one.
 constexpr int kMostTries = 3;
 
 // The least number of candidates with a single change that are tried. With fewer, only settings or only
@@ -217,7 +217,9 @@ Result<JobStart> TuneSession::Start(const Candidate& candidate, const std::strin
     start.failure = "the job failed: " + dynamiccl::Describe(outcome);
   } else if (!run.step) {
     start.failure = run.why_no_step;
-    start.other_steps = true;
+    start.other_steps = !outcome.timed_out;
+    if (outcome.timed_out)
+      start.failure += fmt::format(" within --start-limit ({:.0f} s)", given_.start_limit_s);
   } else if (&run != &base_ && outcome.timed_out) {
     start.failure = WhyStoodStill(run.when, base_.when, run.step->step_ns);
   }
@@ -430,7 +432,7 @@ Result<JobStart> TuneSession::StartUnchanged(int turn) {
   for (int tries = 1;; ++tries) {
     DYNAMICCL_TRY(JobStart start, FindOrStart({}, turn));
     if (start.failure.empty()) return start;
-    if (!start.other_steps || tries == kMostTries)
+    if (!start.other_steps || tries == kMostTries || !FitsBudget(1))
       return WithHint(
           MakeError(ErrorKind::kPeerFailed, "the job as it is failed in turn {}: {}", turn, start.failure),
           "its output is in " + File("job.log") + "; the same command goes on with another start of it");

@@ -81,6 +81,8 @@ struct ReadTraces {
   // For each trace, its place in WhyInput::files, and whether its records stay in the file.
   std::vector<size_t> file;
   std::vector<bool> described;
+  // What to do about the last file that was left out and needs more than to be named; empty: there is none.
+  std::string hint;
 };
 
 // Reads the descriptions of a trace that can be streamed, and checks the whole trace on the way. Returns
@@ -113,18 +115,26 @@ bool IsKnown(const std::string& head) {
          std::ranges::any_of(AllImporters(), recognises);
 }
 
+// Warns that a file of a named folder is left out, and keeps a hint that is about this file.
+void LeaveOut(const Error& error, ReadTraces& read) {
+  spdlog::warn("left out: {}", error.message);
+  if (!error.hint.empty() && !error.hint.starts_with(kNameFormat)) read.hint = error.hint;
+}
+
 // Reads one file into the input. If it is a trace, its records go to the end of `read`. `named` is false for
-// a file of a named folder: a file of no known kind (a script, an empty log) is then left out with a warning.
+// a file of a named folder: a file of no known kind (a script, an archive, an empty log) is then left out
+// with a warning.
 Status ReadOne(const std::string& path, bool named, bool in_passes, WhyInput& input, ReadTraces& read) {
-  DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
-  const std::string head = stream.Head(kHeadBytes);
-  if (!named && !IsKnown(head)) {
-    spdlog::warn("left out: {}: {}", path, head.empty() ? "the file is empty" : "no known format");
+  Result<GzipStream> stream = GzipStream::Open(path);
+  if (!stream && named) return tl::unexpected(stream.error());
+  const std::string head = stream ? stream->Head(kHeadBytes) : "";
+  const auto empty = MakeError(ErrorKind::kInvalidArgument, "{}: the file is empty", path);
+  if (!named && (!stream || !IsKnown(head))) {
+    LeaveOut(!stream ? stream.error() : head.empty() ? empty.value() : NotRecognised(path, head), read);
     return {};
   }
   if (head.empty())
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: the file is empty", path),
-                    "a process that was killed early, or still runs, may have written nothing yet");
+    return WithHint(empty, "a process that was killed early, or still runs, may have written nothing yet");
   if (head.substr(0, head.find('\n')).find(kMeasurements) != std::string::npos) {
     DYNAMICCL_TRY(input.measurements.emplace_back(), ReadMeasurementFile(path));
     input.files.push_back({path, "a sweep of DynamICCL", {}, {}});
@@ -235,7 +245,7 @@ Result<WhyInput> ReadJob(const std::vector<std::string>& paths, bool in_passes) 
   if (input.files.empty())
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: no file in it of a kind that is read",
                               fmt::join(paths, ", ")),
-                    "name one of the files to see what is wrong with it");
+                    read.hint.empty() ? "name one of the files to see what is wrong with it" : read.hint);
   if (read.traces.size() > 1) {
     const Status merged = MergeRead(std::move(read), in_passes, input);
     if (!merged)

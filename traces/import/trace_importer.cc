@@ -33,30 +33,6 @@ bool IsPickledDump(std::string_view head) {
   return head.starts_with('\x80') && Holds(head, "pg_config") && Holds(head, "entries");
 }
 
-Error NotRecognised(const std::string& path, const std::string& head) {
-  if (IsPickledDump(head)) {
-    return {
-        ErrorKind::kInvalidArgument, path + ": a pickled dump of PyTorch's Flight Recorder",
-        fmt::format("make JSON of it first, with the script in traces/import of the sources or in "
-                    "share/dynamiccl/traces/import of an installation: python3 flight_recorder_to_json.py "
-                    "{0} > {0}.json",
-                    path)};
-  }
-  if (Holds(head, "Watchdog caught collective operation timeout")) {
-    return {
-        ErrorKind::kInvalidArgument,
-        path + ": a log of PyTorch in which a collective timed out, without NCCL's lines",
-        "`dynamiccl hang` names the late rank from the Flight Recorder's dumps, or from traces of the ranks "
-        "(docs/hang.md)"};
-  }
-  if (IsTraceOfOurs(head)) {
-    return {ErrorKind::kInvalidArgument, path + ": not of another tool: a trace of ours",
-            "every command reads it as it is; `dynamiccl trace merge " + path +
-                " -o FILE` writes it as a .ctrace"};
-  }
-  return {ErrorKind::kInvalidArgument, path + ": no known format", std::string(kNameFormat) + KnownFormats()};
-}
-
 // Counts the calls that took longer than a record can say. Their times are cut.
 uint64_t CountCutTimes(const Trace& trace) {
   uint64_t cut = 0;
@@ -115,6 +91,30 @@ std::span<const TraceImporter* const> AllImporters() {
       &SimAiImporter(),         &ChakraImporter(),    &DeepSpeedCommsImporter(), &NcclDebugImporter(),
       &TurnComparisonImporter()};
   return importers;
+}
+
+Error NotRecognised(const std::string& path, const std::string& head) {
+  if (IsPickledDump(head)) {
+    return {
+        ErrorKind::kInvalidArgument, path + ": a pickled dump of PyTorch's Flight Recorder",
+        fmt::format("make JSON of it first, with the script in traces/import of the sources or in "
+                    "share/dynamiccl/traces/import of an installation: python3 flight_recorder_to_json.py "
+                    "{0} > {0}.json",
+                    path)};
+  }
+  if (Holds(head, "Watchdog caught collective operation timeout")) {
+    return {
+        ErrorKind::kInvalidArgument,
+        path + ": a log of PyTorch in which a collective timed out, without NCCL's lines",
+        "`dynamiccl hang` names the late rank from the Flight Recorder's dumps, or from traces of the ranks "
+        "(docs/hang.md)"};
+  }
+  if (IsTraceOfOurs(head)) {
+    return {ErrorKind::kInvalidArgument, path + ": not of another tool: a trace of ours",
+            "every command reads it as it is; `dynamiccl trace merge " + path +
+                " -o FILE` writes it as a .ctrace"};
+  }
+  return {ErrorKind::kInvalidArgument, path + ": no known format", std::string(kNameFormat) + KnownFormats()};
 }
 
 Result<Imported> ImportFile(const std::string& path, const std::string& format,

@@ -96,6 +96,10 @@ bool IsTraceOfOurs(std::string_view head);
 // Every importer, in the order in which they are asked whether they recognise a file.
 std::span<const TraceImporter* const> AllImporters();
 
+// The error for a file that begins with `head`, which no importer recognises. It names what the file is if
+// that is known, and the hint says what to do with it.
+Error NotRecognised(const std::string& path, const std::string& head);
+
 // Imports a file with the importer named `format`. If `format` is empty, the first importer that recognises
 // the file is used.
 Result<Imported> ImportFile(const std::string& path, const std::string& format,

@@ -372,8 +372,11 @@ assert all(r["bytes"][0] <= r["bytes"][1] and r["after"]["expected_us"][0] > 0 f
   dynamiccl trace generate --framework ddp --model gpt:layers=2,hidden=64 --data-parallel 2 --steps 2 -o t.ctrace
   dynamiccl trace merge t.ctrace -o merged.ctrace
   mkfifo pipe
-  cat pipe > read &
+  exec 8<>pipe 9<pipe # so that the reader has the pipe open before the writer looks
+  cat <&9 > read 8>&- &
+  exec 9<&-
   dynamiccl trace merge t.ctrace -o pipe
+  exec 8>&-
   wait $!
   cmp read merged.ctrace
   dynamiccl trace merge t.ctrace -o >(cat > substituted)

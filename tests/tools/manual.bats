@@ -99,7 +99,7 @@ offered() {
   [ "$(offered dynamiccl train --hold-out-si)" = --hold-out-sizes ]
   dynamiccl man train | tr -d '\\' > plain
   grep -A 3 'fB--structure-iterations' plain | grep -q '^Default: 5000.$'
-  grep -A 3 'fB--output' plain | grep -q '^Must be given.$'
+  grep -A 3 'fB--measurements' plain | grep -q '^Must be given.$'
 }
 
 @test "a page of no command: exit 2 and a suggestion" {

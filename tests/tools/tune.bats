@@ -296,18 +296,20 @@ SCRIPT
 
 @test "a result that cannot be written is shown, and a tune of another job keeps its hands off the rest" {
   make_job
-  mkdir -p tune/tune.json
+  touch blocked # the result's place is taken only while the job runs: before, it would be refused
+  job=(sh -c '[ ! -e blocked ] || mkdir -p tune/tune.json; exec "$@"' job "${job[@]}")
   command=("$DYNAMICCL_BIN" tune -n 2 --budget 60s --try ring/simple/1 -- "${job[@]}")
   run --separate-stderr "${command[@]}"
   [ "$status" -eq 2 ]
   [[ "$output" == *"on 2 ranks"*"ring/simple/1"* ]]
   [[ "$stderr" == *"tune/tune.json: is a folder"* ]]
+  rmdir tune/tune.json
+  rm blocked
   cp tune/tune.journal before
   run "$DYNAMICCL_BIN" tune -n 2 --budget 60s --try ring/simple/2 -- "${job[@]}"
   [ "$status" -eq 2 ]
   [[ "$output" == *"tune/tune.journal is of another unfinished tune: "*"ring/simple/1"*"the options or the command changed"*"another folder with -o"* ]]
   cmp tune/tune.journal before
-  rmdir tune/tune.json
   run --separate-stderr "${command[@]}"
   [ "$status" -eq 0 ]
   [[ "$stderr" == *"going on after "*" of an earlier tune"* ]]

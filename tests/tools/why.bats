@@ -96,7 +96,7 @@ pickle.dump(dump, open("nccl_trace_rank_1", "wb"), protocol=2)'
   [[ "$output" == *"ZeRO stage 2"* ]]
   run "$DYNAMICCL_BIN" why z.ctrace z.ctrace
   [ "$status" -eq 2 ]
-  [[ "$output" == *"files of one job"* ]]
+  [[ "$output" == *"give one file of each rank of one job"* ]]
   run "$DYNAMICCL_BIN" why
   [ "$status" -eq 2 ]
 }

@@ -87,7 +87,7 @@ constexpr Key kKeys[] = {
     {"wall_clock_breakdown", Meaning::kNoMatter},
 };
 
-// Why keys of fp16 have no effect.
+// The reason that notes give for keys of fp16 without effect.
 constexpr const char* kNoFp16 = "fp16 is not enabled";
 
 // Translates one document. JSON values of an unexpected type throw Json::exception, which

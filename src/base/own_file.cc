@@ -39,8 +39,8 @@ Status CheckOwn(int fd, const std::string& path) {
   return {};
 }
 
-// Waits for a lock that only IsClaimed of other processes holds: 100 times 100 us. They hold it for the time
-// of two system calls, but may lose their processor in between.
+// A claim waits at most 100 times 100 us while only IsClaimed of other processes holds the lock. They hold it
+// for the time of two system calls, but may lose their processor in between.
 constexpr int kWaits = 100;
 constexpr timespec kWait = {.tv_sec = 0, .tv_nsec = 100'000};
 

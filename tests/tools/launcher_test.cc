@@ -267,7 +267,7 @@ TEST_F(LauncherTest, ASingleProgramGetsATerminalsSignalOnce) {
   EXPECT_EQ(Written(), "int\nterm\n");
 }
 
-// As under `ssh -t HOST dynamiccl run`, whose connection is lost.
+// The terminal goes away, as it does when the connection of `ssh -t HOST dynamiccl run` is lost.
 TEST_F(LauncherTest, TheHangupOfATerminalIsPassedOnByItsSessionsLeader) {
   int terminal = -1;
   const pid_t launcher = ::forkpty(&terminal, nullptr, nullptr, nullptr);

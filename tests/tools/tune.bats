@@ -145,17 +145,28 @@ SCRIPT
   [[ "$stderr" == *"going on after "*" of an earlier tune"* ]]
 }
 
-@test "a start of the job as it is that ends in other steps is left out, and three in a row end the tune" {
+# Writes job.sh: the unchanged job ends in other steps in its starts FROM to TO. In these it hangs with HANGS, and sleeps
+# LASTS seconds first.
+make_job_with_evaluation() {
   make_job
   "$DYNAMICCL_BIN" trace generate --framework ddp --model gpt:layers=2,hidden=128,vocabulary=2048,sequence=64 --data-parallel 2 --steps 12 -o evaluation.ctrace
   cat > job.sh <<'SCRIPT'
 trace=job.ctrace
 if [ -z "$DYNAMICCL_RULES" ]; then
   echo start >> starts
-  if [ "$(wc -l < starts)" -ge "$FROM" ] && [ "$(wc -l < starts)" -le "$TO" ]; then trace=evaluation.ctrace; fi
+  number="$(wc -l < starts)"
+  if [ "$number" -ge "$FROM" ] && [ "$number" -le "$TO" ]; then
+    [ -z "$HANGS" ] || exec sleep 1000
+    sleep "${LASTS:-0}"
+    trace=evaluation.ctrace
+  fi
 fi
 exec "$DYNAMICCL_BIN" run -n 2 -- "$DYNAMICCL_BIN" replay $trace
 SCRIPT
+}
+
+@test "a start of the job as it is that ends in other steps is left out, and three in a row end the tune" {
+  make_job_with_evaluation
   FROM=3 TO=4 run --separate-stderr "$DYNAMICCL_BIN" tune --budget 60s --try ring/simple/1 -- sh job.sh
   [ "$status" -eq 0 ]
   [[ "$stderr" == *"a start of the job as it is was left out: its step is not known"*"starting it again"* ]]
@@ -168,26 +179,13 @@ SCRIPT
 }
 
 @test "a start of the job as it is that hangs, or that used up the budget, ends the tune at once" {
-  make_job
-  "$DYNAMICCL_BIN" trace generate --framework ddp --model gpt:layers=2,hidden=128,vocabulary=2048,sequence=64 --data-parallel 2 --steps 12 -o evaluation.ctrace
-  cat > job.sh <<'SCRIPT'
-trace=job.ctrace
-if [ -z "$DYNAMICCL_RULES" ]; then
-  echo start >> starts
-  if [ "$(wc -l < starts)" -ge 3 ]; then
-    [ -z "$HANGS" ] || exec sleep 1000
-    trace=evaluation.ctrace
-    sleep 30
-  fi
-fi
-exec "$DYNAMICCL_BIN" run -n 2 -- "$DYNAMICCL_BIN" replay $trace
-SCRIPT
-  HANGS=1 run --separate-stderr "$DYNAMICCL_BIN" tune --budget 60s --start-limit 6s --try ring/simple/1 -- sh job.sh
+  make_job_with_evaluation
+  FROM=3 TO=99 HANGS=1 run --separate-stderr "$DYNAMICCL_BIN" tune --budget 60s --start-limit 6s --try ring/simple/1 -- sh job.sh
   [ "$status" -eq 4 ]
   [[ "$stderr" == *"the job as it is failed in turn 2: no collective was recorded within --start-limit (6 s)"* ]]
   [ "$(wc -l < starts)" -eq 3 ]
   rm starts
-  run --separate-stderr "$DYNAMICCL_BIN" tune --budget 30s --try ring/simple/1 -o late -- sh job.sh
+  FROM=3 TO=99 LASTS=30 run --separate-stderr "$DYNAMICCL_BIN" tune --budget 30s --try ring/simple/1 -o late -- sh job.sh
   [ "$status" -eq 4 ]
   [[ "$stderr" == *"the job as it is failed in turn 2: its step is not known"* ]]
   [ "$(wc -l < starts)" -eq 3 ]

@@ -18,7 +18,7 @@ struct OneWay {
   std::vector<const JobCall*> calls;
 
   uint64_t count() const { return earlier + calls.size(); }
-  // Null where the call is no longer known.
+  // Returns null if the call is no longer known.
   const JobCall* At(uint64_t i) const { return i < earlier || i >= count() ? nullptr : calls[i - earlier]; }
 };
 

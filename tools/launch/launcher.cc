@@ -196,8 +196,8 @@ bool Job::HasFromTerminal(const Child& child) const {
   return plan_.n_ranks == 0 && ::getpgid(child.pid) == ::getpgrp();
 }
 
-// Kills processes that ranks started and did not end, and the ranks themselves when Start failed half-way.
-// Then collects the ranks.
+// Kills processes that ranks started and did not end, and the ranks themselves when Start failed half-way. It
+// collects the ranks afterwards.
 void Job::KillLeftovers() {
   for (const Child& child : children_) {
     if (plan_.n_ranks > 0) SignalChild(child.pid, true, SIGKILL);

@@ -100,9 +100,9 @@ struct Newest {
   std::vector<TransferCounts> left_out;
 };
 
-// The first finding about a job that may have stood still. A null `newest` means that the input's trace has
-// the records. Ranks without a file are no finding here, because
-// the user may not have passed their files.
+// Returns the first finding about a job that may have stood still. A null `newest` means that the input's
+// trace has the records. Ranks without a file are no finding here, because the user may not have passed their
+// files.
 std::optional<HangFinding> Standing(const WhyInput& input, const Newest* newest) {
   JobCalls job;
   for (size_t i = 0; i < input.trace->sections.size(); ++i) {

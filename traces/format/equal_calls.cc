@@ -88,25 +88,30 @@ struct CallRange {
   uint64_t begin = 0;
   uint64_t end = 0;
 };
-// By communicator's id.
+// Ranges by the id of their communicator.
 using CallRanges = std::map<uint64_t, CallRange>;
 
+// The calls of one rank on a communicator.
+struct SeenCalls {
+  uint64_t first = UINT64_MAX;
+  uint64_t end = 0;
+  bool has_point_to_point = false;
+};
+
 // Finds the call numbers that all ranks of each communicator should have.
-class RangeSink final : public RecordSink {
+class RangeSink final : public SectionSink<SeenCalls> {
  public:
-  Status BeginSection(const TraceSection& description, uint64_t /*records*/) override {
+  Status BeginSection(const TraceSection& description, uint64_t records) override {
     ends_early_ = !description.closed;
     begins_late_ = description.lost > 0;
-    ids_.clear();
-    own_.clear();
-    return {};
+    return SectionSink::BeginSection(description, records);
   }
   Status Take(std::span<const TraceRecord> records) override {
     for (const TraceRecord& record : records) {
-      if (Is(record, RecordKind::kCommunicator)) ids_[record.communicator] = record.bytes;
+      NoteId(record);
       if (Is(record, RecordKind::kPointToPoint)) own_[record.communicator].has_point_to_point = true;
       if (!Is(record, RecordKind::kCollective)) continue;
-      Seen& seen = own_[record.communicator];
+      SeenCalls& seen = own_[record.communicator];
       if (begins_late_ && record.call_number > seen.end) seen.first = record.call_number;
       seen.first = std::min(seen.first, record.call_number);
       seen.end = std::max(seen.end, record.call_number + 1);
@@ -117,7 +122,7 @@ class RangeSink final : public RecordSink {
   // first and the last group of calls that a rank still has may lack calls, so they are not compared.
   Status EndSection(uint64_t /*missing*/) override {
     for (const auto& [number, id] : ids_) {
-      const Seen& seen = own_[number];
+      const SeenCalls& seen = own_[number];
       Shared& shared = shared_[id];
       shared.comparable = shared.comparable && !seen.has_point_to_point;
       shared.end = std::max(shared.end, seen.end);
@@ -136,12 +141,6 @@ class RangeSink final : public RecordSink {
   }
 
  private:
-  // The calls of one rank on a communicator.
-  struct Seen {
-    uint64_t first = UINT64_MAX;
-    uint64_t end = 0;
-    bool has_point_to_point = false;
-  };
   struct Shared {
     bool comparable = true;
     uint64_t begin = 0;
@@ -150,8 +149,6 @@ class RangeSink final : public RecordSink {
   };
 
   bool ends_early_ = false, begins_late_ = false;
-  std::map<uint32_t, uint64_t> ids_;
-  std::map<uint32_t, Seen> own_;
   std::map<uint64_t, Shared> shared_;
 };
 

@@ -58,8 +58,8 @@ class OwnedRecords final : public RecordSource {
 using TransferCounts = std::map<std::tuple<uint32_t, Collective, int32_t>, uint64_t>;
 
 // Returns the trace with the last `newest` records of each section, and with all records about communicators
-// and about calls that had not returned. The records left out count as lost. `left_out`
-// gets the numbers of sends and receives among them, one entry for each section; null: nobody wants them.
+// and about calls that had not returned. The records left out count as lost. `left_out` gets the numbers of
+// sends and receives among them, one entry for each section; if it is null, they are not counted.
 Result<Trace> ReadTail(const RecordSource& source, uint64_t newest,
                        std::vector<TransferCounts>* left_out = nullptr);
 

@@ -17,7 +17,7 @@
 namespace dynamiccl {
 namespace {
 
-// Records in the windows of all rings, 8 MiB.
+// The windows of all rings together hold this many records, which take 8 MiB.
 constexpr size_t kWindows = 1 << 17;
 // The least and the largest number of records that a window holds behind the one that is passed on next.
 constexpr size_t kLeastAhead = 16;

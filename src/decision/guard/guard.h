@@ -395,7 +395,7 @@ class Guard {
   std::optional<CollectiveConfig> proposed_winner_;
   // Circumstances in which the common search began.
   std::optional<Circumstances> circumstances_;
-  bool changed_circumstances_ = false;  // the fabric changed since circumstances were known
+  bool changed_circumstances_ = false;  // the fabric changed since the last search began
   // Findings of the common search that ended last.
   std::vector<std::pair<FindingKey, StepFinding>> kept_findings_;
   // True after a change of the fabric while the experiment proves choices again that steps had found before.

@@ -200,6 +200,7 @@ void Guard::PlanCommon(GuardReason reason, bool adopt, TablePlan& plan) {
     UseFindings();
   }
   const bool begins = reason == GuardReason::kSearch;
+  if (begins) changed_circumstances_ = false;
   // An arm that was much too slow is replaced at once.
   const bool opens = (adopt && (begins || common_.began())) || reason == GuardReason::kArmTooSlow;
   if (opens && CreditNs() > 0) proposed_common_.Refill(experiment_);

@@ -90,7 +90,6 @@ EffectQuestion Guard::QuestionOf(const CollectiveConfig& config,
 
 void Guard::UseFindings() {
   circumstances_ = CircumstancesNow();
-  changed_circumstances_ &= !circumstances_;
   if (!options_.expected || !circumstances_) return;
   std::optional<Belief> best;
   const std::vector<ProbeCandidate> candidates = proposed_common_.candidates();

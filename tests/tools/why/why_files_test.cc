@@ -57,7 +57,7 @@ TEST(WhyFiles, AFileThatIsReadInPassesSaysTheSame) {
   }
 }
 
-// One file a rank, of which one is an archive.
+// Each rank has a file, and one of the files is an archive.
 TEST(WhyFiles, SeveralFilesThatAreReadInPassesSayWhatOneFileSays) {
   std::vector<TimedCallOfRank> early, late;
   for (int64_t i = 0; i < 3 * 500; ++i) {

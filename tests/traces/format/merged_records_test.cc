@@ -22,7 +22,7 @@ Result<Trace> Streamed(const std::vector<Trace>& traces) {
   return ReadTail(*merged, UINT64_MAX / 4);
 }
 
-// A job on two hosts, whose ranks are spread over files in any way.
+// Returns the files of a job on two hosts. Any rank may be in any file.
 std::vector<Trace> SpreadJob(uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto world = static_cast<int32_t>(1 + random() % 8);
@@ -116,7 +116,7 @@ Status ComparedInPasses(const Trace& trace) {
   return *agree;
 }
 
-// Two ranks with 100,000 calls, of which one differs.
+// Two ranks issue 100,000 calls each, and one call differs.
 class LongJob : public testing::Test {
  protected:
   static constexpr uint64_t kCalls = 100'000;

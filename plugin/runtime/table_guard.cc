@@ -213,6 +213,15 @@ void LogCommonArms(const Guard& guard, const TablePlan& plan, const TablePlan& b
       EffectsText(experiment, kAllKeys, gone, kLeaveNcclAlone));
 }
 
+std::string_view Name(ExpectedFrom from) {
+  switch (from) {
+    case ExpectedFrom::kOtherPlaces: return "jobs in other places";
+    case ExpectedFrom::kPolicy: return "the policy";
+    case ExpectedFrom::kBeforeChange: return "steps before the fabric changed";
+  }
+  return "";
+}
+
 // Logs by how much the search for common arms expects one config to change steps, in the version with which
 // the search begins.
 void LogBelief(const Guard& guard, const TablePlan& plan, const TablePlan& before, uint32_t version) {
@@ -220,7 +229,7 @@ void LogBelief(const Guard& guard, const TablePlan& plan, const TablePlan& befor
   if (!belief || plan.common.empty() || !before.common.empty()) return;
   Log(LogLevel::kInfo, "table v{}: {} for all keys is expected to change steps by {:+.0f} +- {:.0f} %, by {}",
       version, ChoiceName(belief->config), 100 * belief->expected.mean, 100 * belief->expected.error,
-      belief->from == ExpectedFrom::kPolicy ? "the policy" : "jobs in other places");
+      Name(belief->from));
 }
 
 // Logs one line for each key whose choice has changed, and one for the version. The report reads the latter

@@ -48,6 +48,12 @@ constexpr double kWaitedErrors = 2;
 // faster by this much, in logs. The estimate combines the belief with the steps of this job.
 constexpr double kStillBelieved = 0.02;
 
+// A config that most keys used before a change of the fabric is given up when this many steps have used it and
+// its estimated gain is below this share of what it was. With a small gain it would lead a narrow search, and
+// a changed fabric calls for a wide one.
+constexpr uint32_t kUsesToContradict = 2;
+constexpr double kKeptOfGain = 0.5;
+
 // Steps must have used each challenger this often before the leader may be adopted.
 constexpr uint32_t kUsesOfChallenger = 2;
 // At most this many challengers are open at a time, because each step with a challenger is a step without the
@@ -159,6 +165,7 @@ void CommonSearch::Restart() {
   search_.Restart();
   done_ = tries_again_ = false;
   belief_.reset();
+  circumstances_.reset();
 }
 
 bool CommonSearch::TryAgain(const StepExperiment& experiment) {
@@ -199,9 +206,19 @@ void CommonSearch::SetCandidates(std::vector<ProbeCandidate> candidates) {
 }
 
 std::vector<CollectiveConfig> CommonSearch::Judge(const StepExperiment& experiment) {
-  if (search_.began()) Remember(experiment);
   if (!search_.began()) return {};
+  Remember(experiment);
+  if (HasLostItsGain(experiment)) {
+    search_.GiveUp(belief_->config);
+    belief_.reset();
+  }
   return search_.Judge(SeenIn(experiment), Patience(tries_again_, experiment.noise()));
+}
+
+bool CommonSearch::HasLostItsGain(const StepExperiment& experiment) const {
+  return belief_ && belief_->from == ExpectedFrom::kBeforeChange &&
+         SeenIn(experiment)(belief_->config).steps >= kUsesToContradict &&
+         Known(belief_->config, experiment).mean > kKeptOfGain * belief_->expected.mean;
 }
 
 bool CommonSearch::HasUnjudgedArm(const StepExperiment& experiment) const {
@@ -264,7 +281,9 @@ bool CommonSearch::IsBelieved(const CollectiveConfig& config, const StepExperime
 
 bool CommonSearch::MayChallenge(const CollectiveConfig& config, const CollectiveConfig& leader,
                                 const StepExperiment& experiment) const {
-  if (config == leader || config.channels != leader.channels || search_.GaveUp(config)) return false;
+  const bool is_wide = belief_ && belief_->from == ExpectedFrom::kBeforeChange && leader == belief_->config;
+  if (config == leader || search_.GaveUp(config)) return false;
+  if (!is_wide && config.channels != leader.channels) return false;
   const SeenConfig seen = SeenIn(experiment)(config);
   return seen.steps < kUsesOfChallenger || seen.effect.mean < SeenIn(experiment)(leader).effect.mean;
 }

@@ -35,8 +35,8 @@ struct JoiningKey {
 // left out if only keys with less than a third of the bytes can use it.
 std::vector<ProbeCandidate> CommonCandidates(const std::vector<JoiningKey>& keys);
 
-// A config, and the effect on a step that findings of other jobs or the policy promise before any step of
-// this job has used it.
+// A config, and the effect on a step that findings of other jobs, the policy or steps before a change of the
+// fabric promise before any step of the present search has used it.
 struct Belief {
   CollectiveConfig config;
   StepEffect expected;
@@ -59,6 +59,9 @@ class CommonSearch {
   // promise.
   void Believe(const Belief& belief) { belief_ = belief; }
   const std::optional<Belief>& belief() const { return belief_; }
+  // The circumstances in which configs are expected to have an effect; nothing until times of calls show them.
+  void Know(const std::optional<Circumstances>& circumstances) { circumstances_ = circumstances; }
+  const std::optional<Circumstances>& circumstances() const { return circumstances_; }
   bool began() const { return search_.began(); }
 
   // Gives up arms that are shown to be no gain; called after each step of the experiment. Returns the arms
@@ -103,6 +106,8 @@ class CommonSearch {
                     const StepExperiment& experiment) const;
   // True if the config is the believed one and the steps of this job do not contradict the belief.
   bool IsBelieved(const CollectiveConfig& config, const StepExperiment& experiment) const;
+  // True if steps show that a config which most keys used before a change of the fabric gains much less now.
+  bool HasLostItsGain(const StepExperiment& experiment) const;
   bool HasChallenger(const CollectiveConfig& leader, const StepExperiment& experiment) const;
   // Notes which arms look faster; SetCandidates later puts these first.
   void Remember(const StepExperiment& experiment);
@@ -110,6 +115,7 @@ class CommonSearch {
   KeySearch search_;
   std::vector<CollectiveConfig> liked_;  // at most kMaxCommonArms, the fastest first
   std::optional<Belief> belief_;
+  std::optional<Circumstances> circumstances_;
   bool done_ = false;
   bool tries_again_ = false;
 };

@@ -45,7 +45,11 @@ std::optional<StepEffect> PredictedEffectOf(const Policy& policy, const Fabric& 
                                             const EffectQuestion& question);
 
 // The source of an expectation.
-enum class ExpectedFrom : uint8_t { kOtherPlaces, kPolicy };
+enum class ExpectedFrom : uint8_t {
+  kOtherPlaces,
+  kPolicy,
+  kBeforeChange,  // this job's steps before a change of the fabric
+};
 struct Expectation {
   StepEffect effect;
   ExpectedFrom from = ExpectedFrom::kOtherPlaces;

@@ -238,9 +238,9 @@ bool Guard::IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const {
 
 CollectiveConfig Guard::ChoiceNext(const GuardedKey& key, bool adopt) const {
   if (MustRevoke(key)) return kLeaveNcclAlone;
-  // After a change of the fabric a choice stays only if steps can prove it again. Every other choice is
-  // replaced by NCCL's.
-  if (regime_changed() && !key.drawn() && !StepsCanProve(key)) return kLeaveNcclAlone;
+  // After a change of the fabric all keys try together what most of them used, or each choice is proved again
+  // by steps. A choice that steps cannot prove is replaced by NCCL's.
+  if (regime_changed() && (used_before_ || (!key.drawn() && !StepsCanProve(key)))) return kLeaveNcclAlone;
   if (!adopt) return key.choice();
   const auto confirmed = confirmed_.find(KeyCode(key.key()));
   if (confirmed != confirmed_.end()) return confirmed->second.config;
@@ -383,11 +383,13 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
   answered_changes_ = proposed_changes_;
   arm_too_slow_ = false;
   if (searches_together()) common_ = proposed_common_;
+  if (common_.began()) used_before_.reset();
   // Without credit, nothing replaces an arm that was too slow. The search goes on when there is credit again.
   const bool no_arms = searches_together() && common_.began() && !proposed_winner_ && plan_.common.empty();
   resting_ = done.reason == GuardReason::kBudgetSpent || no_arms ||
              (resting_ && done.reason != GuardReason::kSearch);
   proofs_asked_ |= done.reason == GuardReason::kSearch;
+  FollowAdoption();
   carried_.clear();
   std::set<uint32_t> listed;
   for (const KeyPlan& entry : plan_.keys) {
@@ -408,17 +410,31 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
   if (!done.revocation) adopt_from_ns_ = now_ns + kGuardAdoptionSpacingNs;
 }
 
+// The effect of an adoption is that of its steps as trials. A choice that no step has tried has none.
+void Guard::FollowAdoption() {
+  std::optional<double> effect;
+  bool adopts = false;
+  for (const KeyPlan& entry : plan_.keys) {
+    const auto key = keys_.find(KeyCode(entry.key));
+    if (key == keys_.end() || key->second.choice() == entry.choice) continue;
+    const SeenConfig seen = SeenBeside(key->second, key->second.choice())(entry.choice);
+    const bool is_known = seen.steps > 0 && (effect || !adopts);
+    effect = is_known ? std::optional(effect.value_or(0) + seen.effect.mean) : std::nullopt;
+    adopts = true;
+  }
+  if (!adopts) return;
+  if (proposed_winner_) effect = experiment_.Seen(kAllKeys, *proposed_winner_, kLeaveNcclAlone).effect.mean;
+  step_watch_.Adopt(effect);
+  step_witness_.Forget();
+}
+
 void Guard::TakeUp(const KeyPlan& entry) {
   const uint32_t code = KeyCode(entry.key);
   GuardedKey& key = KeyOf(entry.key);
   confirmed_.erase(code);
   const bool adopts = key.choice() != entry.choice;
   key.Use(entry.choice, !entry.arms.empty() || entry.joins);
-  if (adopts) {
-    key.SetProven();  // by steps or by an earlier run
-    step_watch_.Forget();
-    step_witness_.Forget();
-  }
+  if (adopts) key.SetProven();  // by steps or by an earlier run
   const auto search = proposed_searches_.find(code);
   if (search == proposed_searches_.end()) return;
   key.search() = std::move(search->second);

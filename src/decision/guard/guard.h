@@ -274,15 +274,13 @@ class Guard {
   // nothing without times of calls, or if keys use other choices: findings compare configs with NCCL's
   // choice.
   std::optional<Circumstances> CircumstancesNow() const;
-  // Returns the question that expected_effect.h answers about a config. `candidates` are those of the common
-  // search.
-  EffectQuestion QuestionOf(const CollectiveConfig& config,
-                            const std::vector<ProbeCandidate>& candidates) const;
+  // Returns the question that expected_effect.h answers about a config, in the circumstances of this search.
+  EffectQuestion QuestionOf(const CollectiveConfig& config, const CommonSearch& search) const;
   // If the job now runs in other circumstances than earlier runs, keys that those runs left to NCCL are
   // searched again.
   void ForgetOtherCircumstances();
-  // Notes the circumstances in which the common search begins. Makes the common search believe in the config
-  // for which other places' findings, or else the policy, promise the most.
+  // Notes the circumstances of the proposed common search. Makes it believe in the config that promises the
+  // most: by other places' findings, or else the policy, or by steps before a change of the fabric.
   void UseFindings();
   // Returns the keys whose candidates take part in the common search.
   std::vector<JoiningKey> KeysThatJoin() const;
@@ -323,6 +321,15 @@ class Guard {
   std::vector<SettledKey> SettledNow() const;
   // Keeps the settled choices apart and forgets times and effects, because the fabric changed.
   void Relearn();
+  // True if the change of the fabric that is to be answered made steps 10 % longer or shorter. A smaller one
+  // may be noise, or leaves little to gain, so each key's choice then stays in use while it is proved again.
+  bool StepsFelt() const;
+  // Returns the config that keys with most of the bytes use and steps have found, with its effect on a step;
+  // nothing if there is none. After a change of the fabric the common search begins with it.
+  std::optional<Belief> MostUsed() const;
+  // True if times of calls have shown the circumstances since the common search began, so that it can be told
+  // which config is promising.
+  bool HasNewCircumstances() const;
   // True if a search should first wait for times of calls. After a change of the fabric, new times say which
   // config to begin with.
   bool AwaitsCircumstances() const;
@@ -350,6 +357,8 @@ class Guard {
   void AddCarried(Proposal& proposal) const;
   // Builds the version for `reason`. A version that revokes a choice adopts no other config.
   Proposal Propose(bool revocation, GuardReason reason);
+  // Tells the watches of steps what the plan's new choices are expected to change. Called before TakeUp.
+  void FollowAdoption();
   // Updates a key to its entry in the committed plan.
   void TakeUp(const KeyPlan& entry);
   // Updates the keys without an entry: those first seen while the proposal was pending, and those for which
@@ -393,12 +402,13 @@ class Guard {
   // config that all keys adopt.
   CommonSearch proposed_common_;
   std::optional<CollectiveConfig> proposed_winner_;
-  // Circumstances in which the common search began.
-  std::optional<Circumstances> circumstances_;
   bool changed_circumstances_ = false;  // the fabric changed since the last search began
+  // The config that most keys used before a change of the fabric, until the search after it has begun.
+  std::optional<Belief> used_before_;
   // Findings of the common search that ended last.
   std::vector<std::pair<FindingKey, StepFinding>> kept_findings_;
-  // True after a change of the fabric while the experiment proves choices again that steps had found before.
+  // True after a change of the fabric while the experiment proves each key's choice again that steps had found
+  // before.
   bool proves_again_ = false;
   // The result of the common search in this experiment: the config that all keys adopted, and its effect on a
   // step. Without one the effect is 0.

@@ -21,6 +21,13 @@ constexpr uint32_t kBlocksToConfirm = 2;
 // (timing_detector.cc).
 constexpr double kLeastChange = 0.0953;
 
+// A config is used by most keys if keys with this share of the bytes use it.
+constexpr double kMostUsed = 0.5;
+// What such a config is believed to gain on the changed fabric at least, and the standard error of the belief,
+// both in logs. Steps outweigh a belief with this error after two or three uses.
+constexpr double kLeastBelieved = 0.05;
+constexpr double kErrorAfterChange = 0.2;
+
 // Returns the number of the call's stream. A stream holds calls that should take equally long: one key and
 // one config. The number is never 0.
 uint64_t StreamOf(const GuardedCall& call) {
@@ -164,20 +171,50 @@ void Guard::Reopen(uint64_t calls_of_step) {
   RenewCredit(calls_of_step, 1);
 }
 
+bool Guard::StepsFelt() const {
+  if (changed_by_steps_) return true;
+  const double usual_ns = experiment_.usual_ns();
+  return usual_ns > 0 && std::abs(std::log(experiment_.step_ns() / usual_ns)) >= kLeastChange;
+}
+
+// The effect is that of all keys together if they adopted the config together, else the sum of its effects on
+// the keys. It says little about the changed fabric, so steps that use the config there soon outweigh it.
+std::optional<Belief> Guard::MostUsed() const {
+  const auto share_of = [this](const CollectiveConfig& config) {
+    double share = 0;
+    for (const auto& [code, key] : keys_) share += key.choice() == config ? ShareOf(key) : 0;
+    return share;
+  };
+  const auto most = std::find_if(keys_.begin(), keys_.end(), [&](const auto& each) {
+    const GuardedKey& key = each.second;
+    return StepsCanProve(key) && key.search().has_candidates() && share_of(key.choice()) >= kMostUsed;
+  });
+  if (most == keys_.end()) return std::nullopt;
+  const CollectiveConfig config = most->second.choice();
+  double effect = common_choice_ == config ? common_seen_.effect.mean : 0;
+  for (const auto& [code, key] : keys_) {
+    if (common_choice_ != config && key.choice() == config)
+      effect -= experiment_.Seen(code, kLeaveNcclAlone, config).effect.mean;
+  }
+  return Belief{config, {std::min(effect, -kLeastBelieved), kErrorAfterChange}, ExpectedFrom::kBeforeChange};
+}
+
 // Settled choices are kept in case the fabric returns to its former state. The version in use stays until
 // another is committed.
 void Guard::Relearn() {
   for (const SettledKey& settled : SettledNow())
     settled_before_.insert_or_assign(std::pair(KeyCode(settled.key), settled.fabric), settled);
   fabric_of_keys_ = fabric();
-  changed_circumstances_ |= circumstances_.has_value();
-  // The experiment proves again the choices that steps had found, each beside NCCL's own.
+  changed_circumstances_ |= common_.circumstances().has_value();
+  // If a proposal fails, Relearn is called again at once. The effects of before are then forgotten already.
+  if (!used_before_ && StepsFelt()) used_before_ = MostUsed();
   common_.Restart();
+  // Without a config that most keys use, the experiment proves each key's choice again beside NCCL's own.
   const auto is_proved_again = [this](const auto& each) {
     const GuardedKey& key = each.second;
     return (key.drawn() && !key.choice().leaves_nccl_alone()) || StepsCanProve(key);
   };
-  proves_again_ = std::any_of(keys_.begin(), keys_.end(), is_proved_again);
+  proves_again_ = !used_before_ && std::any_of(keys_.begin(), keys_.end(), is_proved_again);
   if (proves_again_) common_.End();
   settled_.clear();
   confirmed_.clear();

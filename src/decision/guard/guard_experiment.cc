@@ -150,6 +150,7 @@ void Guard::EndCommon(const std::optional<CollectiveConfig>& winner) {
 
 std::optional<GuardReason> Guard::WhyAdoptCommon() const {
   if (common_.Winner(experiment_)) return GuardReason::kAdopt;
+  if (HasNewCircumstances()) return GuardReason::kNextArms;
   const auto can_search = [this](const auto& each) { return CanSearch(each.second); };
   const bool may_begin =
       !common_.began() && !AwaitsCircumstances() && std::any_of(keys_.begin(), keys_.end(), can_search);
@@ -195,15 +196,16 @@ void Guard::PlanCommon(GuardReason reason, bool adopt, TablePlan& plan) {
   plan.common_pause = 0;
   proposed_common_ = common_;
   if (!searches_together()) return;
-  if (!common_.began()) {
-    proposed_common_.SetCandidates(CommonCandidates(KeysThatJoin()));
-    UseFindings();
-  }
+  if (!common_.began()) proposed_common_.SetCandidates(CommonCandidates(KeysThatJoin()));
+  if (!common_.circumstances()) UseFindings();
   const bool begins = reason == GuardReason::kSearch;
   if (begins) changed_circumstances_ = false;
+  // What most keys used before a change of the fabric stays in use in most steps from the version on that
+  // answers the change.
+  const bool goes_on = regime_changed() && used_before_;
   // An arm that was much too slow is replaced at once.
   const bool opens = (adopt && (begins || common_.began())) || reason == GuardReason::kArmTooSlow;
-  if (opens && CreditNs() > 0) proposed_common_.Refill(experiment_);
+  if (goes_on || (opens && CreditNs() > 0)) proposed_common_.Refill(experiment_);
   const bool rests = reason == GuardReason::kBudgetSpent || (resting_ && !begins);
   if (!proposed_winner_ && reason != GuardReason::kStepsChanged)
     plan.common = proposed_common_.Next(experiment_, !rests);

@@ -62,6 +62,10 @@ bool Guard::AwaitsCircumstances() const {
          !CircumstancesNow();
 }
 
+bool Guard::HasNewCircumstances() const {
+  return options_.expected && common_.began() && !common_.circumstances() && CircumstancesNow();
+}
+
 // Forgets only the results that nothing is better than NCCL's choice. Every other choice stays, because steps
 // compare it with NCCL's own all the time.
 void Guard::ForgetOtherCircumstances() {
@@ -74,13 +78,12 @@ void Guard::ForgetOtherCircumstances() {
   });
 }
 
-EffectQuestion Guard::QuestionOf(const CollectiveConfig& config,
-                                 const std::vector<ProbeCandidate>& candidates) const {
+EffectQuestion Guard::QuestionOf(const CollectiveConfig& config, const CommonSearch& search) const {
   EffectQuestion question;
-  question.circumstances = circumstances_.value_or(Circumstances{});
+  question.circumstances = search.circumstances().value_or(Circumstances{});
   question.subject.algorithm = config.algorithm;
   question.subject.protocol = config.protocol;
-  question.subject.channels = ChannelCountOf(config.channels, MostChannels(config, candidates));
+  question.subject.channels = ChannelCountOf(config.channels, MostChannels(config, search.candidates()));
   for (const auto& [code, key] : keys_) {
     if (ShareOf(key) >= options_.least_share)
       question.subject.collectives |= static_cast<uint8_t>(1u << static_cast<unsigned>(key.key().collective));
@@ -89,15 +92,17 @@ EffectQuestion Guard::QuestionOf(const CollectiveConfig& config,
 }
 
 void Guard::UseFindings() {
-  circumstances_ = CircumstancesNow();
-  if (!options_.expected || !circumstances_) return;
-  std::optional<Belief> best;
-  const std::vector<ProbeCandidate> candidates = proposed_common_.candidates();
-  for (const ProbeCandidate& candidate : candidates) {
-    const auto expected = options_.expected(QuestionOf(candidate.config, candidates));
-    if (!expected || !IsPromising(expected->effect)) continue;
-    if (best && best->expected.mean <= expected->effect.mean) continue;
+  proposed_common_.Know(CircumstancesNow());
+  std::optional<Belief> best = common_.began() ? proposed_common_.belief() : used_before_;
+  double promised = best ? best->expected.mean : 0;
+  if (best && common_.began()) promised = proposed_common_.Known(best->config, experiment_).mean;
+  const bool asks = options_.expected && proposed_common_.circumstances();
+  for (const ProbeCandidate& candidate : proposed_common_.candidates()) {
+    if (!asks || experiment_.Seen(kAllKeys, candidate.config, kLeaveNcclAlone).steps > 0) continue;
+    const auto expected = options_.expected(QuestionOf(candidate.config, proposed_common_));
+    if (!expected || !IsPromising(expected->effect) || expected->effect.mean >= promised) continue;
     best = Belief{candidate.config, expected->effect, expected->from};
+    promised = expected->effect.mean;
   }
   if (best) proposed_common_.Believe(*best);
 }
@@ -105,13 +110,13 @@ void Guard::UseFindings() {
 std::vector<std::pair<FindingKey, StepFinding>> Guard::Findings() const {
   if (!searches_together() || !common_.began()) return kept_findings_;
   std::vector<std::pair<FindingKey, StepFinding>> findings;
-  if (!circumstances_) return findings;
-  EffectQuestion nccls = QuestionOf(kLeaveNcclAlone, {});
+  if (!common_.circumstances()) return findings;
+  EffectQuestion nccls = QuestionOf(kLeaveNcclAlone, common_);
   findings.emplace_back(nccls.subject, StepFinding{nccls.circumstances, 0, kLeastErrorOfFinding, 1, 0});
   for (const ProbeCandidate& candidate : common_.candidates()) {
     const SeenConfig seen = experiment_.Seen(kAllKeys, candidate.config, kLeaveNcclAlone);
     if (seen.steps < kStepsOfFinding || !(seen.effect.error <= kMaxErrorOfFinding)) continue;
-    const EffectQuestion question = QuestionOf(candidate.config, common_.candidates());
+    const EffectQuestion question = QuestionOf(candidate.config, common_);
     const double error = std::max(seen.effect.error, kLeastErrorOfFinding);
     findings.emplace_back(question.subject,
                           StepFinding{question.circumstances, seen.effect.mean, error, seen.steps, 0});

@@ -84,6 +84,11 @@ bool KeySearch::MayUse(const CollectiveConfig& config) const {
 bool KeySearch::IsOpen(const CollectiveConfig& config) const {
   return Contains(open_, config);
 }
+void KeySearch::GiveUp(const CollectiveConfig& config) {
+  std::erase(open_, config);
+  if (!IsClosed(config)) closed_.push_back(config);
+}
+
 bool KeySearch::IsClosed(const CollectiveConfig& config) const {
   return Contains(closed_, config);
 }

@@ -96,6 +96,8 @@ class KeySearch {
   // Opens a config even if configs that resemble it were slow. Returns false if the config is open already or
   // was given up.
   bool Open(const CollectiveConfig& config);
+  // Gives the config up for this search, whether it is open or not.
+  void GiveUp(const CollectiveConfig& config);
   bool GaveUp(const CollectiveConfig& config) const { return IsClosed(config); }
   // True if the config is among the candidates.
   bool MayUse(const CollectiveConfig& config) const;

@@ -18,8 +18,11 @@ std::optional<double> StepWatch::Take(double log_ns, int64_t at_ns) {
   return change ? std::optional(change->effect) : std::nullopt;
 }
 
-void StepWatch::Forget() {
-  detector_.Forget();
+void StepWatch::Adopt(std::optional<double> effect) {
+  if (effect)
+    detector_.Shift(*effect);
+  else
+    detector_.Forget();
   sum_ns_ = steps_ = 0;
 }
 

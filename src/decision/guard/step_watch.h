@@ -19,8 +19,10 @@ class StepWatch {
   // the step's time over that before the change. The proof takes 23 samples after the change. A sample is one
   // step, or several that together last kLeastNs.
   std::optional<double> Take(double log_ns, int64_t at_ns);
-  // Forgets the usual time, because steps use other configs from now on.
-  void Forget();
+  // Steps use other configs from now on, which change the log of a step's time by `effect`. The usual time
+  // moves with it, so a change of the fabric right afterwards is not missed. Without an effect it is forgotten.
+  void Adopt(std::optional<double> effect);
+  void Forget() { Adopt(std::nullopt); }
 
  private:
   // Steps that are shorter than this many nanoseconds are combined up to this time. A burst of other traffic

@@ -28,6 +28,11 @@ std::optional<double> TimeReference::Residual(double value, double least_spread,
   return std::nullopt;
 }
 
+void TimeReference::Shift(double by) {
+  middle_ += by;
+  for (double& value : learnt_) value += by;
+}
+
 void TimeReference::Follow(double residual, double least_spread) {
   middle_ += kFollowRate * std::clamp(residual, -spread_, spread_);
   // For normal noise, the standard deviation is 1.25 times the mean absolute deviation.

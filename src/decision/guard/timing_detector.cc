@@ -211,6 +211,11 @@ void TimingDetector::Forget() {
   EndVerification();
 }
 
+void TimingDetector::Shift(double by) {
+  for (auto& [id, stream] : streams_) stream.transfer.Shift(by);
+  EndVerification();
+}
+
 RegimeChange TimingDetector::Decide(double effect, double spreads_apart) {
   RegimeChange change{Regime::kNormal, alarm_ == Alarm::kTransfer, std::exp(effect), first_verified_ns_};
   if (change.of_fabric) {

@@ -51,6 +51,26 @@ TEST(StepWatch, SeesThatTheyTakeLessAgain) {
   EXPECT_NE(program.Steps(100, 1), 0);
 }
 
+// Steps that an adopted config made shorter by 30 % take longer before the watch has learnt their usual time.
+TEST(StepWatch, SeesAChangeRightAfterAnAdoption) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Program program(seed);
+    ASSERT_EQ(program.Steps(100, 1), 0) << seed;
+    program.watch.Adopt(std::log(0.7));
+    ASSERT_EQ(program.Steps(10, 0.7), 0) << seed << ": an adoption is no change";
+    EXPECT_NE(program.Steps(40, 1), 0) << seed;
+  }
+}
+
+// The second adoption comes before the watch has learnt a usual time.
+TEST(StepWatch, LearnsAcrossAdoptions) {
+  Program program(1);
+  ASSERT_EQ(program.Steps(12, 1), 0);
+  program.watch.Adopt(std::log(0.7));
+  ASSERT_EQ(program.Steps(12, 0.7), 0);
+  EXPECT_NE(program.Steps(40, 1), 0);
+}
+
 TEST(StepWatch, NoiseIsNoChange) {
   for (uint64_t seed = 1; seed <= 50; ++seed) EXPECT_EQ(Program(seed).Steps(2000, 1), 0) << seed;
 }

@@ -142,7 +142,7 @@ std::shared_ptr<Communicator> ChildOf(const Communicator& parent, const ControlT
 
 }  // namespace
 
-void MarkBirth(ProcessRuntime& runtime, const Communicator& communicator) {
+void MarkInit(ProcessRuntime& runtime, const Communicator& communicator) {
   runtime.OpenFiles(communicator.identity.process_rank);
   Recorder* const recorder = runtime.recorder();
   if (recorder == nullptr) return;
@@ -156,7 +156,7 @@ void MarkBirth(ProcessRuntime& runtime, const Communicator& communicator) {
                            .collective = 0,
                            .data_type = 0,
                            .op = 0,
-                           .what = static_cast<uint8_t>(InsideOf::kBirth),
+                           .what = static_cast<uint8_t>(InsideOf::kInit),
                            .reserved = 0}));
 }
 
@@ -292,7 +292,7 @@ void CommunicatorCreation::Expect(std::shared_ptr<Communicator> communicator, co
   runtime_->plugins().Offer();
   DeclineIfNotChoosing(*runtime_, *communicator_);
   runtime_->communicators().Expect(communicator_);
-  if (!IssuingThread::Current().inside_group()) MarkBirth(*runtime_, *communicator_);
+  if (!IssuingThread::Current().inside_group()) MarkInit(*runtime_, *communicator_);
 }
 
 ncclResult_t CommunicatorCreation::Finish(ncclResult_t result, ncclComm_t* handle) noexcept {

@@ -45,30 +45,30 @@ CtaBounds Addable(const CommunicatorRule* rule, const CtaBounds& own) {
 }
 
 void WarnOnce(const Communicator& communicator, const std::string& why) {
-  if (!FirstTime("birth: " + why)) return;
+  if (!FirstTime("init: " + why)) return;
   Log(LogLevel::kWarn, "rank {} initialises a communicator as the program asks: {}",
       communicator.identity.member, why);
 }
 
-PledgeMessage BirthPledgeOf(const LoadedChoices& choices, MeetingPlaces& meetings,
-                            const Communicator& communicator) {
+PledgeMessage InitPledgeOf(const LoadedChoices& choices, MeetingPlaces& meetings,
+                           const Communicator& communicator) {
   const CommunicatorIdentity& of = communicator.identity;
   PledgeMessage pledge{of.meeting.root,
-                       BirthToken(of.token),
+                       InitToken(of.token),
                        of.member,
                        of.info.n_ranks,
                        {},
                        AttestedOf(choices, communicator, {}),
-                       MeetingKind::kBirth};
+                       MeetingKind::kInit};
   pledge.of_leader = meetings.IsLocal(of.meeting);
   return pledge;
 }
 
-void DeclineBirth(const LoadedChoices& choices, MeetingPlaces& meetings, const Communicator& communicator,
-                  const std::string& why) {
-  PledgeMessage pledge = BirthPledgeOf(choices, meetings, communicator);
+void DeclineInit(const LoadedChoices& choices, MeetingPlaces& meetings, const Communicator& communicator,
+                 const std::string& why) {
+  PledgeMessage pledge = InitPledgeOf(choices, meetings, communicator);
   pledge.declines = why;
-  if (!PledgeAndLeave(communicator.identity.meeting, pledge, kDeclineMs)) meetings.GiveUpBirths();
+  if (!PledgeAndLeave(communicator.identity.meeting, pledge, kDeclineMs)) meetings.GiveUpInits();
 }
 
 // A rank that may have pledged waits for the verdict, however long it takes, because the verdict may be a
@@ -77,7 +77,7 @@ Verdict MeetBeforeInit(const LoadedChoices& choices, MeetingPlaces& meetings,
                        const Communicator& communicator) {
   if (communicator.identity.info.n_ranks == 1) return {.agreed = true};
   const auto verdict = meetings.pledge_sender().Send(communicator.identity.meeting,
-                                                     BirthPledgeOf(choices, meetings, communicator),
+                                                     InitPledgeOf(choices, meetings, communicator),
                                                      meetings.attest_timeout_ms(), nullptr);
   return verdict->Wait();
 }
@@ -97,11 +97,11 @@ CtaBounds AgreeOnCtas(const LoadedChoices& choices, MeetingPlaces& meetings, Com
       WarnOnce(communicator, "where its unique id was made no rules are for communicators");
     return {};
   }
-  if (meetings.given_up() || meetings.given_up_births()) return {};
+  if (meetings.given_up() || meetings.given_up_inits()) return {};
   const std::string off = choices.WhyNotChoosing();
   const std::string& why = off.empty() ? unable : off;
   if (!why.empty()) {
-    DeclineBirth(choices, meetings, communicator, why);
+    DeclineInit(choices, meetings, communicator, why);
     if (!wanted.empty()) WarnOnce(communicator, why);
     return {};
   }
@@ -115,7 +115,7 @@ CtaBounds AgreeOnCtas(const LoadedChoices& choices, MeetingPlaces& meetings, Com
     return wanted;
   }
   communicator.config.set_ctas.clear();
-  if (verdict.timed_out) meetings.GiveUpBirths();
+  if (verdict.timed_out) meetings.GiveUpInits();
   WarnOnce(communicator, verdict.reason);
   return {};
 }

@@ -209,7 +209,7 @@ bool ControlServer::HandlePledge(Peer& peer, const ControlSecret& secret) {
   peer.secret = secret;
   if (agreed_.Contains(pledge->communicator)) return true;
   Meeting& meeting = MeetingOf(*pledge);
-  if (pledge->kind == MeetingKind::kBirth) meeting.answered.insert(pledge->member);
+  if (pledge->kind == MeetingKind::kInit) meeting.answered.insert(pledge->member);
   Attestation& attestation = meeting.attestation;
   if (!pledge->declines.empty()) attestation.Decline(pledge->member, pledge->declines);
   if (pledge->of_leader) attestation.LeaderTakesPart();
@@ -223,9 +223,9 @@ ControlServer::Meeting& ControlServer::MeetingOf(const PledgeMessage& pledge) {
   const bool about_situation =
       pledge.kind == MeetingKind::kSituation || pledge.kind == MeetingKind::kSituationWithLeader;
   const int64_t patience = about_situation ? timeout_ns_ / kMaxLateSituations : timeout_ns_;
-  // The leader of a child is a rank of the original communicator, and may not be in the child. A birth is
+  // The leader of a child is a rank of the original communicator, and may not be in the child. An init is
   // always that of a unique id, whose leader takes part.
-  const bool only_with_leader = pledge.communicator == pledge.root || pledge.kind == MeetingKind::kBirth ||
+  const bool only_with_leader = pledge.communicator == pledge.root || pledge.kind == MeetingKind::kInit ||
                                 pledge.kind == MeetingKind::kSituationWithLeader;
   const auto [found, created] = meetings_.try_emplace(pledge.communicator, pledge.n_ranks, only_with_leader,
                                                       MonotonicNanoseconds() + patience);
@@ -234,24 +234,24 @@ ControlServer::Meeting& ControlServer::MeetingOf(const PledgeMessage& pledge) {
   return found->second;
 }
 
-// Before NCCL's init, the ranks meet about the communicator's birth. NCCL's init ends on no rank before all
-// ranks have begun it. So a rank that did not answer the meeting about the birth in its whole time does not
-// come to the communicator's attestation either. A birth that was refused at its first pledge has waited for
+// Before NCCL's init, the ranks meet about the communicator's init. NCCL's init ends on no rank before all
+// ranks have begun it. So a rank that did not answer the meeting about the init in its whole time does not
+// come to the communicator's attestation either. An init that was refused at its first pledge has waited for
 // nobody, so it does not show who comes.
-const ControlServer::Meeting* ControlServer::MissedBirth(const PledgeMessage& pledge) const {
+const ControlServer::Meeting* ControlServer::MissedInit(const PledgeMessage& pledge) const {
   if (pledge.kind != MeetingKind::kCommunicator) return nullptr;
-  const auto birth = meetings_.find(BirthToken(pledge.communicator));
-  if (birth == meetings_.end()) return nullptr;
-  const bool all_came = birth->second.answered.size() >= static_cast<size_t>(pledge.n_ranks);
-  return birth->second.ran_out && !all_came ? &birth->second : nullptr;
+  const auto init = meetings_.find(InitToken(pledge.communicator));
+  if (init == meetings_.end()) return nullptr;
+  const bool all_came = init->second.answered.size() >= static_cast<size_t>(pledge.n_ranks);
+  return init->second.ran_out && !all_came ? &init->second : nullptr;
 }
 
 void ControlServer::EndIfHopeless(const PledgeMessage& pledge, Meeting& meeting) {
-  if (const Meeting* birth = MissedBirth(pledge)) {
-    meeting.attestation.EndAs(*birth->attestation.verdict());
+  if (const Meeting* init = MissedInit(pledge)) {
+    meeting.attestation.EndAs(*init->attestation.verdict());
     gave_up_ = true;
   }
-  if (gave_up_ || (gave_up_births_ && pledge.kind == MeetingKind::kBirth)) meeting.attestation.Expire();
+  if (gave_up_ || (gave_up_inits_ && pledge.kind == MeetingKind::kInit)) meeting.attestation.Expire();
 }
 
 void ControlServer::Expire() {
@@ -260,8 +260,8 @@ void ControlServer::Expire() {
     if (meeting.attestation.verdict() || now < meeting.deadline_ns) continue;
     meeting.attestation.Expire();
     meeting.ran_out = true;
-    if (meeting.kind == MeetingKind::kBirth) {
-      gave_up_births_ = true;
+    if (meeting.kind == MeetingKind::kInit) {
+      gave_up_inits_ = true;
     } else if (meeting.kind == MeetingKind::kCommunicator || ++late_situations_ >= kMaxLateSituations) {
       gave_up_ = true;
     }

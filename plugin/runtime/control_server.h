@@ -64,7 +64,7 @@ class ControlServer {
     int member = 0;
     ControlSecret secret{};
   };
-  // The meeting about one communicator, birth or situation, with its pledges.
+  // The meeting about one communicator, init or situation, with its pledges.
   struct Meeting {
     Meeting(int ranks, bool only_with_leader, int64_t deadline)
         : attestation(ranks, only_with_leader),
@@ -75,7 +75,7 @@ class ControlServer {
     const size_t n_ranks;
     MeetingKind kind = MeetingKind::kCommunicator;
     bool ran_out = false;    // the meeting lasted its whole time
-    std::set<int> answered;  // for a birth: members that pledged or declined, in time or later
+    std::set<int> answered;  // for an init: members that pledged or declined, in time or later
     std::set<int> informed;  // members to whom a yes was sent
     // True if the meeting is no longer needed. Such meetings are dropped, because each communicator and each
     // of its keys has one.
@@ -99,9 +99,9 @@ class ControlServer {
   // Notes that the verdict was sent to `peer`, and drops a meeting that is over. A meeting that ended with a
   // no stays, for its reason.
   void NoteInformed(const Peer& peer);
-  // Returns the meeting about the communicator's birth if it lasted its whole time and a rank never came;
+  // Returns the meeting about the communicator's init if it lasted its whole time and a rank never came;
   // else null.
-  const Meeting* MissedBirth(const PledgeMessage& pledge) const;
+  const Meeting* MissedInit(const PledgeMessage& pledge) const;
   // Refuses at once a meeting that could only time out.
   void EndIfHopeless(const PledgeMessage& pledge, Meeting& meeting);
   // Closes the connections for which `over` is true, and those that have been silent for too long.
@@ -125,7 +125,7 @@ class ControlServer {
   AgreedMeetings agreed_;
   const std::unique_ptr<SwitchLeadership> switching_;  // null: tables are not switched
   bool gave_up_ = false;  // ranks were missing too often, so later meetings are refused at once
-  bool gave_up_births_ = false;
+  bool gave_up_inits_ = false;
   int late_situations_ = 0;
   std::mutex ending_mutex_;  // guards the next two
   std::condition_variable saved_;

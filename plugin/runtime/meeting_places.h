@@ -65,8 +65,8 @@ class MeetingPlaces {
   bool given_up() const { return given_up_.load(); }
   void GiveUp() { given_up_.store(true); }
   // Like given_up, for meetings before NCCL's init.
-  bool given_up_births() const { return given_up_births_.load(); }
-  void GiveUpBirths() { given_up_births_.store(true); }
+  bool given_up_inits() const { return given_up_inits_.load(); }
+  void GiveUpInits() { given_up_inits_.store(true); }
 
  private:
   ControlServer* StartServer(const std::vector<std::string>& hosts, uint16_t port);
@@ -75,7 +75,7 @@ class MeetingPlaces {
   const LoadedChoices& choices_;
   const NewLeadership new_leadership_;
   std::atomic<bool> given_up_{false};
-  std::atomic<bool> given_up_births_{false};
+  std::atomic<bool> given_up_inits_{false};
   std::mutex mutex_;  // guards the creation of the next two, which then stay
   std::unique_ptr<ControlServer> server_;
   std::unique_ptr<PledgeSender> pledge_sender_;

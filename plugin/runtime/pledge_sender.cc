@@ -113,7 +113,7 @@ void PledgeSender::AdoptQueued() {
 bool PledgeSender::Advance(Sent& sent) {
   const int64_t now = MonotonicNanoseconds();
   if (sent.gone && sent.gone->load()) sent.member.Release();
-  if (sent.pledge.kind == MeetingKind::kBirth) ReleaseIfDisconnected(sent);
+  if (sent.pledge.kind == MeetingKind::kInit) ReleaseIfDisconnected(sent);
   if (!sent.member.decision() && now >= sent.next_try_ns) TryToSend(sent, now);
   if (!sent.member.decision()) {
     WarnIfLate(sent, now);
@@ -147,7 +147,7 @@ void PledgeSender::TryToSend(Sent& sent, int64_t now_ns) {
     }
   } else if (fd.error().kind == ErrorKind::kPeerFailed) {
     time_out();  // has no effect if the rank has pledged
-    if (sent.pledge.kind == MeetingKind::kBirth)
+    if (sent.pledge.kind == MeetingKind::kInit)
       sent.member.Release(fmt::format("the process at {}:{} has ended", meeting.address, meeting.port));
   }
   ReleaseIfLeaderEnded(sent, !fd && fd.error().kind == ErrorKind::kPeerFailed);
@@ -192,9 +192,9 @@ void PledgeSender::WarnIfLate(Sent& sent, int64_t now_ns) const {
   sent.warn_ns = 0;
   // There are hundreds of situations (kinds of calls), and one warning is enough for all of them.
   static std::atomic<bool> warned_of_situation{false};
-  if (sent.pledge.kind != MeetingKind::kBirth && warned_of_situation.exchange(true)) return;
+  if (sent.pledge.kind != MeetingKind::kInit && warned_of_situation.exchange(true)) return;
   const std::string end =
-      sent.pledge.kind == MeetingKind::kBirth
+      sent.pledge.kind == MeetingKind::kInit
           ? fmt::format("the end of that process, or {} s without a connection to it, ends that",
                         max_disconnected_ns_ / (1'000 * kMillisecondNs))
           : "an abort of the communicator ends that";

@@ -41,7 +41,7 @@ class PledgeSender {
   // - `*gone` and ReleaseGone.
   // - The end of the leader's process, if that process `has_rank` in the communicator. The communicator is
   //   then dead, and NCCL can fail the call as it would without DynamICCL.
-  // - For a birth, also the end of the leader's process, or `max_disconnected_ms` without a lasting
+  // - For an init, also the end of the leader's process, or `max_disconnected_ms` without a lasting
   // connection to it.
   //   This rank has not begun NCCL's init then, so NCCL's init succeeds on no rank.
   // Once a pledge may have arrived, no time-out resolves it.
@@ -61,8 +61,8 @@ class PledgeSender {
     int64_t next_try_ns = 0;     // when the next attempt is due; while connected: when the verdict is overdue
     int64_t warn_ns = 0;         // when to warn the user that this rank waits; 0: already warned
     int64_t connected_ns = 0;    // when `fd` was made
-    int64_t seen_ns = 0;         // for a birth: when it was last examined; 0: not pledged yet
-    int64_t disconnected_ns = 0;  // for a birth: time without a lasting connection
+    int64_t seen_ns = 0;         // for an init: when it was last examined; 0: not pledged yet
+    int64_t disconnected_ns = 0;  // for an init: time without a lasting connection
     std::shared_ptr<const std::atomic<bool>> gone;
     std::shared_ptr<PendingVerdict> verdict;
     bool has_rank = false;   // the leader's process is a rank of the communicator
@@ -88,7 +88,7 @@ class PledgeSender {
   // Releases a pledge if the leader's host has refused connections for a second: the leader's process has
   // ended.
   static void ReleaseIfLeaderEnded(Sent& sent, bool refused);
-  // Releases the pledge about a birth if it has had no connection for too long, because no abort can free a
+  // Releases the pledge about an init if it has had no connection for too long, because no abort can free a
   // rank before NCCL's init.
   void ReleaseIfDisconnected(Sent& sent) const;
   // Warns once if this rank has waited for long.

@@ -175,7 +175,7 @@ ControlToken TokenOf(std::span<const uint8_t, kUniqueIdBytes> unique_id) {
   return HalfDigest("dynamiccl communicator").Add(unique_id).Finish();
 }
 
-ControlToken BirthToken(const ControlToken& communicator) {
+ControlToken InitToken(const ControlToken& communicator) {
   return HalfDigest("dynamiccl birth").Add(communicator).Finish();
 }
 

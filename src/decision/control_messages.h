@@ -76,7 +76,7 @@ ControlToken TokenOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 // Returns the token of a child of a split. `operation` counts the splits of the parent.
 ControlToken ChildToken(const ControlToken& parent, uint64_t operation, int colour);
 // Returns the token of the meeting that takes place before NCCL initialises the communicator.
-ControlToken BirthToken(const ControlToken& communicator);
+ControlToken InitToken(const ControlToken& communicator);
 // Returns the token of a meeting about a situation on a communicator (mask_agreement.h). `attempt` counts
 // such meetings.
 ControlToken SituationToken(const ControlToken& communicator, const CallSituation& situation, int attempt);
@@ -86,11 +86,11 @@ ControlToken RootOfSecret(const ControlSecret& secret);
 // know it.
 ControlSecret SecretOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 
-// The subject of a meeting. The leader waits longer for a communicator or its birth, which occurs once, than
+// The subject of a meeting. The leader waits longer for a communicator or its init, which occurs once, than
 // for a situation. The leader's process must be a rank of the communicator, except for kSituation and for
 // children of a split. kSituation is for situations of a child, or of a communicator that is already
 // attested.
-enum class MeetingKind : uint8_t { kCommunicator = 0, kSituation = 1, kBirth = 2, kSituationWithLeader = 3 };
+enum class MeetingKind : uint8_t { kCommunicator = 0, kSituation = 1, kInit = 2, kSituationWithLeader = 3 };
 
 // A rank's pledge in a meeting, or its refusal to take part.
 struct PledgeMessage {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules that make a meeting safe:
 //  1. A rank that may have pledged decides by the leader's verdict alone and never by its own time-out. The
-//     only exception is a meeting about a birth whose leader's process cannot be reached any more. NCCL's
+//     only exception is a meeting before an init whose leader's process cannot be reached any more. NCCL's
 //     init cannot reach that process either.
 //  2. A rank that went on alone never pledges in this meeting. The leader says yes only with the pledges of
 //     all ranks.

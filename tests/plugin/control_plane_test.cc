@@ -346,19 +346,19 @@ TEST_F(ControlPlane, RankThatHasPledgedToALeaderThatDiedIsFreedByTheEndOfTheComm
   EXPECT_FALSE(other->ready());
 }
 
-PledgeMessage AboutBirth(int rank, int n_ranks, uint8_t communicator = 1, const std::string& ctas = "") {
+PledgeMessage AboutInit(int rank, int n_ranks, uint8_t communicator = 1, const std::string& ctas = "") {
   PledgeMessage pledge{
-      kRoot, BirthToken(ControlToken{communicator}), rank, n_ranks, {}, {}, MeetingKind::kBirth};
+      kRoot, InitToken(ControlToken{communicator}), rank, n_ranks, {}, {}, MeetingKind::kInit};
   pledge.values.ctas = ctas;
   pledge.of_leader = rank == 0;
   return pledge;
 }
 
-TEST_F(ControlPlane, BirthsAreAgreedUponWhereAllSetTheSame) {
+TEST_F(ControlPlane, InitsAreAgreedUponWhereAllSetTheSame) {
   Start(kLongMs);
   PledgeSender sender;
   const auto ask = [&](int rank, uint8_t communicator, const char* ctas) {
-    return sender.Send(Meeting(), AboutBirth(rank, 2, communicator, ctas), kLongMs, nullptr);
+    return sender.Send(Meeting(), AboutInit(rank, 2, communicator, ctas), kLongMs, nullptr);
   };
   const auto first = ask(0, 1, "minCTAs=8"), second = ask(1, 1, "minCTAs=8");
   EXPECT_TRUE(first->Wait().agreed && second->Wait().agreed);
@@ -372,32 +372,32 @@ TEST_F(ControlPlane, BirthsAreAgreedUponWhereAllSetTheSame) {
 }
 
 // No rank is out of NCCL's init before that process was in it.
-TEST_F(ControlPlane, BirthsAreNotAgreedUponWithoutTheProcessThatMadeTheId) {
+TEST_F(ControlPlane, InitsAreNotAgreedUponWithoutTheProcessThatMadeTheId) {
   Start(kLongMs);
   PledgeSender sender;
-  const auto first = sender.Send(Meeting(), AboutBirth(1, 2), kLongMs, nullptr);
-  const auto second = sender.Send(Meeting(), AboutBirth(2, 2), kLongMs, nullptr);
+  const auto first = sender.Send(Meeting(), AboutInit(1, 2), kLongMs, nullptr);
+  const auto second = sender.Send(Meeting(), AboutInit(2, 2), kLongMs, nullptr);
   EXPECT_FALSE(first->Wait().agreed || second->Wait().agreed);
 }
 
 // Programs start at different times, but are in NCCL's init together.
-TEST_F(ControlPlane, RankThatWasLateToABirthIsWaitedForAtTheTable) {
+TEST_F(ControlPlane, RankThatWasLateToAnInitIsWaitedForAtTheTable) {
   Start(kReachMs);
   PledgeSender sender;
-  EXPECT_THAT(sender.Send(Meeting(), AboutBirth(0, 2), kLongMs, nullptr)->Wait().reason,
+  EXPECT_THAT(sender.Send(Meeting(), AboutInit(0, 2), kLongMs, nullptr)->Wait().reason,
               HasSubstr("missing 1"));
-  EXPECT_TRUE(sender.Send(Meeting(), AboutBirth(1, 2), kLongMs, nullptr)->Wait().timed_out);
-  // Nobody waits for a birth again.
-  EXPECT_TRUE(sender.Send(Meeting(), AboutBirth(0, 2, 2), kLongMs, nullptr)->Wait().timed_out);
+  EXPECT_TRUE(sender.Send(Meeting(), AboutInit(1, 2), kLongMs, nullptr)->Wait().timed_out);
+  // Nobody waits for an init again.
+  EXPECT_TRUE(sender.Send(Meeting(), AboutInit(0, 2, 2), kLongMs, nullptr)->Wait().timed_out);
   ASSERT_TRUE(PledgeAndLeave(Meeting(), Pledge(1, 2), kLongMs));
   EXPECT_TRUE(Ask(Pledge(0, 2)).get()->agreed);
 }
 
-TEST_F(ControlPlane, RankThatNeverCameToABirthIsNotWaitedForAgain) {
+TEST_F(ControlPlane, RankThatNeverCameToAnInitIsNotWaitedForAgain) {
   Start(kReachMs);
   PledgeSender sender;
-  const auto first = sender.Send(Meeting(), AboutBirth(0, 3), kLongMs, nullptr);
-  const auto second = sender.Send(Meeting(), AboutBirth(2, 3), kLongMs, nullptr);
+  const auto first = sender.Send(Meeting(), AboutInit(0, 3), kLongMs, nullptr);
+  const auto second = sender.Send(Meeting(), AboutInit(2, 3), kLongMs, nullptr);
   EXPECT_TRUE(first->Wait().timed_out && second->Wait().timed_out);
   const auto verdict = Ask(Pledge(0, 3)).get();
   ASSERT_TRUE(verdict);
@@ -405,24 +405,24 @@ TEST_F(ControlPlane, RankThatNeverCameToABirthIsNotWaitedForAgain) {
   EXPECT_THAT(verdict->reason, HasSubstr("missing 1"));
 }
 
-// Ranks that were at the late birth pledge no other; ranks that are new do not know of it.
-TEST_F(ControlPlane, RanksThatAreNewAfterALateBirthDoNotEndTheMeetingsOfOthers) {
+// Ranks that were at the late init pledge no other; ranks that are new do not know of it.
+TEST_F(ControlPlane, RanksThatAreNewAfterALateInitDoNotEndTheMeetingsOfOthers) {
   Start(kReachMs);
   PledgeSender sender;
-  EXPECT_TRUE(sender.Send(Meeting(), AboutBirth(0, 2), kLongMs, nullptr)->Wait().timed_out);
-  EXPECT_TRUE(sender.Send(Meeting(), AboutBirth(1, 2), kLongMs, nullptr)->Wait().timed_out);
-  const auto newcomer = sender.Send(Meeting(), AboutBirth(2, 3, 2), kLongMs, nullptr);
-  EXPECT_TRUE(newcomer->Wait().timed_out) << "nobody waits for a birth again";
+  EXPECT_TRUE(sender.Send(Meeting(), AboutInit(0, 2), kLongMs, nullptr)->Wait().timed_out);
+  EXPECT_TRUE(sender.Send(Meeting(), AboutInit(1, 2), kLongMs, nullptr)->Wait().timed_out);
+  const auto newcomer = sender.Send(Meeting(), AboutInit(2, 3, 2), kLongMs, nullptr);
+  EXPECT_TRUE(newcomer->Wait().timed_out) << "nobody waits for an init again";
   for (const int rank : {1, 2}) ASSERT_TRUE(PledgeAndLeave(Meeting(), Pledge(rank, 3, 2), kLongMs));
   EXPECT_TRUE(Ask(Pledge(0, 3, 2)).get()->agreed);
   ASSERT_TRUE(PledgeAndLeave(Meeting(), Pledge(1, 2, 3), kLongMs));
   EXPECT_TRUE(Ask(Pledge(0, 2, 3)).get()->agreed);
 }
 
-TEST_F(ControlPlane, RankThatHasPledgedAboutABirthIsFreedByTheEndOfTheLeader) {
+TEST_F(ControlPlane, RankThatHasPledgedAboutAnInitIsFreedByTheEndOfTheLeader) {
   LeaderByHand leader;
   PledgeSender sender;
-  const auto verdict = sender.Send(leader.Meeting(), AboutBirth(1, 2), kReachMs, nullptr);
+  const auto verdict = sender.Send(leader.Meeting(), AboutInit(1, 2), kReachMs, nullptr);
   leader.TakePledge();
   leader.TakePledge();
   EXPECT_FALSE(verdict->ready()) << "a connection that breaks is no verdict";
@@ -431,10 +431,10 @@ TEST_F(ControlPlane, RankThatHasPledgedAboutABirthIsFreedByTheEndOfTheLeader) {
 }
 
 // There is no handle yet that could be aborted.
-TEST_F(ControlPlane, RankThatHasPledgedAboutABirthIsFreedWhenItsLeaderCannotBeReached) {
+TEST_F(ControlPlane, RankThatHasPledgedAboutAnInitIsFreedWhenItsLeaderCannotBeReached) {
   LeaderByHand leader;
   PledgeSender sender(kReachMs);
-  const auto verdict = sender.Send(leader.Meeting(), AboutBirth(1, 2), kLongMs, nullptr);
+  const auto verdict = sender.Send(leader.Meeting(), AboutInit(1, 2), kLongMs, nullptr);
   const auto other = sender.Send(leader.Meeting(), AboutSituation(1, 2, 0), kLongMs, nullptr);
   {
     const ControlSocket first = leader.TakePledge(), second = leader.TakePledge();
@@ -448,10 +448,10 @@ TEST_F(ControlPlane, RankThatHasPledgedAboutABirthIsFreedWhenItsLeaderCannotBeRe
   EXPECT_FALSE(other->ready()) << "a situation's is freed by the end of the communicator alone";
 }
 
-TEST_F(ControlPlane, RankThatHasPledgedAboutABirthIsFreedWhereEveryConnectionIsDropped) {
+TEST_F(ControlPlane, RankThatHasPledgedAboutAnInitIsFreedWhereEveryConnectionIsDropped) {
   LeaderByHand stranger;
   PledgeSender sender(kReachMs);
-  const auto verdict = sender.Send(stranger.Meeting(), AboutBirth(1, 2), kLongMs, nullptr);
+  const auto verdict = sender.Send(stranger.Meeting(), AboutInit(1, 2), kLongMs, nullptr);
   while (!verdict->ready()) stranger.TurnAway();
   EXPECT_THAT(verdict->Wait().reason, HasSubstr("no connection to 127.0.0.1"));
 }

@@ -116,11 +116,11 @@ TEST_P(LostInMeetings, EachMessageCostsNoMoreThanAnOverdueAnswer) {
 INSTANTIATE_TEST_SUITE_P(Each, LostInMeetings,
                          ::testing::Values(LossInMeetings{MeetingKind::kSituation, false},
                                            LossInMeetings{MeetingKind::kSituation, true},
-                                           LossInMeetings{MeetingKind::kBirth, false},
-                                           LossInMeetings{MeetingKind::kBirth, true}),
+                                           LossInMeetings{MeetingKind::kInit, false},
+                                           LossInMeetings{MeetingKind::kInit, true}),
                          [](const auto& loss) {
-                           const bool birth = loss.param.kind == MeetingKind::kBirth;
-                           return (birth ? "Birth" : "Situation") + NameOfLoss(loss.param.cuts);
+                           const bool init = loss.param.kind == MeetingKind::kInit;
+                           return (init ? "Init" : "Situation") + NameOfLoss(loss.param.cuts);
                          });
 
 // A rank whose calls are issued by the test's thread.

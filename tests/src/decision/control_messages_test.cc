@@ -355,7 +355,7 @@ TEST(UniqueIdBlock, SaysWhetherRanksMeetBeforeNcclsInit) {
 
 TEST(ControlMessages, MattersAreToldApartAndUnknownOnesRefused) {
   PledgeMessage pledge;
-  for (const auto kind : {MeetingKind::kCommunicator, MeetingKind::kSituation, MeetingKind::kBirth,
+  for (const auto kind : {MeetingKind::kCommunicator, MeetingKind::kSituation, MeetingKind::kInit,
                           MeetingKind::kSituationWithLeader}) {
     pledge.kind = kind;
     EXPECT_EQ(DecodePledge(EncodePledge(pledge, kSecret), kSecret)->kind, kind);
@@ -364,11 +364,11 @@ TEST(ControlMessages, MattersAreToldApartAndUnknownOnesRefused) {
   EXPECT_FALSE(DecodePledge(EncodePledge(pledge, kSecret), kSecret));
 }
 
-TEST(ControlMessages, ABirthHasATokenOfItsOwn) {
+TEST(ControlMessages, AnInitHasATokenOfItsOwn) {
   const ControlToken a = TokenOf(FreshId());
-  EXPECT_NE(BirthToken(a), a);
-  EXPECT_NE(BirthToken(a), BirthToken(BirthToken(a)));
-  EXPECT_NE(BirthToken(a), ChildToken(a, 0, 0));
+  EXPECT_NE(InitToken(a), a);
+  EXPECT_NE(InitToken(a), InitToken(InitToken(a)));
+  EXPECT_NE(InitToken(a), ChildToken(a, 0, 0));
 }
 
 }  // namespace

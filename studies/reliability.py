@@ -73,9 +73,9 @@ def test_part(program, pattern, **environment):
 
 def simulations(options):
     columns = ["what", "seen", "outcome"]
-    pattern = "SwitchingSimulation.*:MeetingsSimulation.*:SwitchingExplored.*:MeetingsExplored.*"
+    pattern = "SwitchingSimulation.*:VotesSimulation.*:SwitchingExplored.*:VotesExplored.*"
     rows = []
-    for program in ("switching_test", "meetings_test"):
+    for program in ("switching_test", "votes_test"):
         tests, _ = tests_of(options.build / "tests" / program, pattern)
         for test in tests:
             said = test["said"].get("counts") or (f"{test['said']['states']} states" if "states" in test["said"] else "")
@@ -118,7 +118,7 @@ def load(options):
     rows = [["ranks as threads, communicators", f"{report['ranks']}, {report['communicators']}"],
             ["calls a minute", f"{report['calls_a_minute']:,.0f}"],
             ["calls made, recorded, lost", f"{report['calls']:,}, {recorded['calls']:,}, {recorded['lost']:,}"],
-            ["sizes that the policy decides: on all ranks, from their meeting on", f"{recorded['sizes_decided_by_policy']} of 16"]]
+            ["sizes that the policy decides: on all ranks, from their vote on", f"{recorded['sizes_decided_by_policy']} of 16"]]
     rows += [[f"a call's time in the {name.replace('_', ' ')}: median, 99 of 100",
               f"{times[name]['p50'] / 1000:.1f} us, {times[name]['p99'] / 1000:.1f} us"] for name in ("first_tenth", "last_tenth")]
     return {"columns": ["what", "figure"], "rows": rows + [["wrong", report["wrong"] or "nothing"]], "ok": done.returncode == 0}

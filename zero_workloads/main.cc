@@ -350,7 +350,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   CLI::App* train = app.add_subcommand(
       "train",
-      "Trains; one process a rank, with rank and meeting point from torchrun's, Slurm's or MPI's variables.");
+      "Trains; one process a rank, with rank and rendezvous from torchrun's, Slurm's or MPI's variables.");
   TrainingSettings settings;
   std::string preset;
   std::map<std::string, std::string> translated;

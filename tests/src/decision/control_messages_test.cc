@@ -42,11 +42,11 @@ TEST(SituationToken, TellsCommunicatorsSituationsAndAttemptsApart) {
 }
 
 TEST(Pledge, SaysWhatItIsAbout) {
-  for (const MeetingKind kind : {MeetingKind::kCommunicator, MeetingKind::kSituation}) {
+  for (const VoteKind kind : {VoteKind::kCommunicator, VoteKind::kSituation}) {
     PledgeMessage pledge = Pledge();
     pledge.kind = kind;
     EXPECT_EQ(DecodePledge(EncodePledge(pledge, kSecret), kSecret)->kind, kind);
-    pledge.of_leader = kind == MeetingKind::kSituation;
+    pledge.of_leader = kind == VoteKind::kSituation;
     EXPECT_EQ(DecodePledge(EncodePledge(pledge, kSecret), kSecret)->of_leader, pledge.of_leader);
   }
 }
@@ -355,12 +355,12 @@ TEST(UniqueIdBlock, SaysWhetherRanksMeetBeforeNcclsInit) {
 
 TEST(ControlMessages, MattersAreToldApartAndUnknownOnesRefused) {
   PledgeMessage pledge;
-  for (const auto kind : {MeetingKind::kCommunicator, MeetingKind::kSituation, MeetingKind::kInit,
-                          MeetingKind::kSituationWithLeader}) {
+  for (const auto kind :
+       {VoteKind::kCommunicator, VoteKind::kSituation, VoteKind::kInit, VoteKind::kSituationWithLeader}) {
     pledge.kind = kind;
     EXPECT_EQ(DecodePledge(EncodePledge(pledge, kSecret), kSecret)->kind, kind);
   }
-  pledge.kind = static_cast<MeetingKind>(4);
+  pledge.kind = static_cast<VoteKind>(4);
   EXPECT_FALSE(DecodePledge(EncodePledge(pledge, kSecret), kSecret));
 }
 

@@ -33,8 +33,8 @@
 namespace dynamiccl::hostccl {
 
 // The settings that a rank reads from its environment when a communicator is made. max_channels, rank_order
-// and emulated must be equal on all ranks, which compare them (introduction.h). The others may differ. Copies
-// between processes are used only if all ranks allow them.
+// and emulated must be equal on all ranks, which compare them (bootstrap_message.h). The others may differ.
+// Copies between processes are used only if all ranks allow them.
 struct CommunicatorSettings {
   int64_t timeout_ms = 30000;  // milliseconds without progress before an operation fails, when it was made
   bool user_sets_timeout = false;

@@ -20,8 +20,8 @@
 #include "src/base/byte_codec.h"
 #include "src/base/fail_point.h"
 #include "src/base/settings.h"
+#include "src/hostccl/bootstrap_message.h"
 #include "src/hostccl/debug_log.h"
-#include "src/hostccl/introduction.h"
 #include "src/hostccl/regroup.h"
 #include "src/hostccl/timeout.h"
 #include "src/transport/link_server.h"
@@ -304,17 +304,17 @@ InitResult InitCommunicator(const InitRequest& request) {
   DYNAMICCL_TRY(const CommunicatorSettings settings, CommunicatorSettings::FromEnvironment());
   DYNAMICCL_TRY(Topology topology, LoadTopology(TextSetting(Setting::kHostcclTopology)));
   DYNAMICCL_TRY(MeshListener listener, MeshListener::Open());
-  const Introduction mine{listener.name, settings, HashOf(topology)};
+  const BootstrapMessage mine{listener.name, settings, HashOf(topology)};
   PassFailPoint(FailPoint::kRendezvous);
   const RendezvousTicket ticket{{handle.ipv4, handle.port}, handle.token, request.rank, request.n_ranks};
   DYNAMICCL_TRY(const auto payloads, MeetAtRendezvous(ticket, mine.Encode(), settings.timeout_ms));
   PassFailPoint(FailPoint::kMeet);
-  std::vector<Introduction> ranks;
+  std::vector<BootstrapMessage> ranks;
   std::vector<std::string> names;
   for (const auto& payload : payloads) {
-    DYNAMICCL_TRY(Introduction introduction, Introduction::Decode(payload));
-    names.push_back(introduction.listener);
-    ranks.push_back(std::move(introduction));
+    DYNAMICCL_TRY(BootstrapMessage message, BootstrapMessage::Decode(payload));
+    names.push_back(message.listener);
+    ranks.push_back(std::move(message));
   }
   DYNAMICCL_CHECK_OK(CheckEqualSettings(ranks));
   const CommunicatorInfo info{Hash(handle.token, 0), request.rank, request.n_ranks, 1};

@@ -15,8 +15,8 @@
 #include "src/hostccl/emulated_release.h"
 #include "src/hostccl/host_stream.h"
 #include "src/hostccl/inline_gauge.h"
-#include "src/hostccl/kept_plan.h"
 #include "src/hostccl/node_exchange.h"
+#include "src/hostccl/plan_cache.h"
 #include "src/hostccl/planner.h"
 #include "src/hostccl/plugin_host/profiler_session.h"
 #include "src/hostccl/reduction_operators.h"
@@ -128,7 +128,7 @@ class Communicator {
   // with all ranks of its original communicator, so all those ranks are counted.
   bool may_spin() const { return may_spin_; }
   // Returns the plans of repeated calls. Only the thread that issues calls may use them.
-  KeptPlans& kept_plans() { return kept_plans_; }
+  PlanCache& plan_cache() { return plan_cache_; }
 
   // Begins a launch with collectives and returns its number, from 1; equal on all ranks.
   uint64_t BeginCollectiveLaunch() {
@@ -217,7 +217,7 @@ class Communicator {
   PeerBuffers peer_buffers_;
   NodeExchange::Scratch piece_scratch_;
   std::vector<std::unique_ptr<NodeExchange>> node_exchanges_;  // by channel
-  KeptPlans kept_plans_;
+  PlanCache plan_cache_;
   // These counters are equal on all ranks because all ranks make the same calls.
   uint64_t collective_launches_ = 0;
   uint64_t splits_ = 0;

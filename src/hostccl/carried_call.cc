@@ -23,7 +23,7 @@ RepeatedCall CallOf(const CollectiveOperation& operation) {
   return {operation.collective, operation.data_type, operation.op, operation.count};
 }
 
-// Fills in the elements of a block that each channel carries. They are the same as in a call without a kept
+// Fills in the elements of a block that each channel carries. They are the same as in a call without a cached
 // plan.
 void CutShares(CachedPlan& plan) {
   const int channels = plan.config.channels;
@@ -105,16 +105,16 @@ class CarriedLane final : public LaunchLane {
 class LateCall {
  public:
   LateCall(std::shared_ptr<Communicator> communicator, const CarriedCall& call)
-      : kept_(call.plan()),
+      : plan_copy_(call.plan()),
         plan_{.communicator = std::move(communicator)},
-        launch_(plan_, call.launch_number(), std::make_unique<CarriedLane>(call.With(kept_))) {}
+        launch_(plan_, call.launch_number(), std::make_unique<CarriedLane>(call.With(plan_copy_))) {}
   LateCall(const LateCall&) = delete;
   LateCall& operator=(const LateCall&) = delete;
 
   ncclResult_t Run() { return launch_.Run(); }
 
  private:
-  const CachedPlan kept_;
+  const CachedPlan plan_copy_;
   const CommunicatorPlan plan_;
   Launch launch_;
 };

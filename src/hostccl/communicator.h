@@ -70,11 +70,11 @@ class Communicator {
     std::shared_ptr<EmulatedLinks> links;
     std::vector<int> link_ranks;  // by rank: number of the rank in `links`
     bool is_split = false;
-    std::unique_ptr<PeerMesh> mesh;                  // null for one rank
-    std::vector<std::shared_ptr<Segment>> segments;  // by rank; the shadow for a rank on another host
-    std::unique_ptr<RemoteRelay> relay;              // null when all ranks are on one host
-    std::shared_ptr<const RegroupDoors> doors;       // null for one rank
-    bool copies_between_processes = false;           // agreed by all ranks
+    std::unique_ptr<PeerMesh> mesh;                   // null for one rank
+    std::vector<std::shared_ptr<Segment>> segments;   // by rank; the shadow for a rank on another host
+    std::unique_ptr<RemoteRelay> relay;               // null when all ranks are on one host
+    std::shared_ptr<const RegroupListeners> regroup;  // null for one rank
+    bool copies_between_processes = false;            // agreed by all ranks
   };
   explicit Communicator(Parts parts);
 
@@ -162,7 +162,7 @@ class Communicator {
   bool InWindow(const void* address) const { return windows_.InSharedWindow(address); }
   RegisteredWindows& windows() { return windows_; }
   ReductionOperators& operators() { return operators_; }
-  const RegroupDoors* doors() const { return parts_.doors.get(); }
+  const RegroupListeners* regroup() const { return parts_.regroup.get(); }
   // Returns the size of the shared memory in which this rank receives, in bytes.
   uint64_t receive_bytes() const;
 

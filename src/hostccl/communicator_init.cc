@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sets up communicators. The ranks of a new communicator meet at the rendezvous, those of a split exchange
-// messages over the parent's mesh, and those of a shrunk communicator meet at the door of one rank
-// (regroup.h). Then all take the same steps (Assembly):
-// - The ranks connect to each other (PeerMesh), and each opens a door for a later shrink.
+// messages over the parent's mesh, and those of a shrunk communicator meet at the listening socket of one
+// rank (regroup.h). Then all take the same steps (Assembly):
+// - The ranks connect to each other (PeerMesh), and each opens a socket for a later shrink.
 // - They exchange the memory in which they receive, and start the relay to other hosts.
 // - They agree on whether processes may copy from each other.
 // - The links follow from the topology, the fabric from the links. The planner is made for the fabric and
@@ -59,9 +59,9 @@ class Assembly {
     if (parts_.info.n_ranks == 1) return {};
     DYNAMICCL_TRY(parts_.mesh, PeerMesh::Connect(std::move(listener), names, parts_.info.rank, deadline_));
     PassFailPoint(FailPoint::kMeshJoined);
-    DYNAMICCL_TRY(RegroupDoors doors,
-                  RegroupDoors::Open(*parts_.mesh, TextSetting(Setting::kHostcclInterface), deadline_));
-    parts_.doors = std::make_shared<const RegroupDoors>(std::move(doors));
+    DYNAMICCL_TRY(RegroupListeners listeners,
+                  RegroupListeners::Open(*parts_.mesh, TextSetting(Setting::kHostcclInterface), deadline_));
+    parts_.regroup = std::make_shared<const RegroupListeners>(std::move(listeners));
     DYNAMICCL_CHECK_OK(ExchangeMemory());
     PassFailPoint(FailPoint::kMemoryExchanged);
     DYNAMICCL_CHECK_OK(StartRelay());
@@ -363,7 +363,7 @@ InitResult SplitCommunicator(Communicator& parent, const SplitRequest& request) 
   return MakeChild(parent, members, std::move(listener), request.config);
 }
 
-// The remaining ranks follow from `excluded`, so no exchange is needed to find them. They meet at a door,
+// The remaining ranks follow from `excluded`, so no exchange is needed to find them. They meet at a socket,
 // because the mesh may be broken.
 InitResult ShrinkCommunicator(Communicator& parent, std::span<const int> excluded,
                               const ncclConfig_t& config) {
@@ -373,8 +373,8 @@ InitResult ShrinkCommunicator(Communicator& parent, std::span<const int> exclude
   }
   DYNAMICCL_TRY(MeshListener listener, MeshListener::Open());
   DYNAMICCL_TRY(const auto names,
-                parent.doors()->Meet(members.parent_ranks, parent.rank(), members.id,
-                                     std::as_bytes(std::span(listener.name)), parent.timeout_ms()));
+                parent.regroup()->Meet(members.parent_ranks, parent.rank(), members.id,
+                                       std::as_bytes(std::span(listener.name)), parent.timeout_ms()));
   for (const auto& name : names) members.listeners.push_back(TextOf(name));
   return MakeChild(parent, members, std::move(listener), config);
 }

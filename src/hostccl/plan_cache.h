@@ -77,7 +77,7 @@ class PlanCache {
     return ((call.count ^ kind << 32) * kGolden) >> 60;
   }
 
-  std::array<PlanCache, kPlans> plans_;
+  std::array<CachedPlan, kPlans> plans_;
   size_t kept_ = 0;
   size_t runs_ = 0;
 };

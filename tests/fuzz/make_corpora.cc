@@ -83,7 +83,7 @@ void PutBootstrap(Corpora& corpora) {
   message.Put(int32_t{8});
   message.Put(std::array<uint8_t, 2>{0, 1});
   message.Put(uint64_t{5});
-  corpora.Put("bootstrap", "message", 1, message.buffer());
+  corpora.Put("bootstrap", "introduction", 1, message.buffer());
   corpora.Put("bootstrap", "request", 2, Encode(LinkRequest{}));
   LinkAnswer answer{"", 1, {LinkJob{2, 3, 4, {LinkRow{0, 1}}}}};
   answer.jobs[0].rows[0].shape.bandwidth_gbps = 1;

@@ -37,7 +37,7 @@ class Rank {
     FreeHandle(handle_);
   }
 
-  // Issues the call through the API's door and waits for it.
+  // Issues the call through the API and waits for it.
   ncclResult_t Call(const CollectiveOperation& operation) {
     CollectiveArguments arguments{.collective = operation.collective,
                                   .send = operation.send,

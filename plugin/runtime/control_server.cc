@@ -217,14 +217,14 @@ bool ControlServer::HandlePledge(Peer& peer, const ControlSecret& secret) {
   return true;
 }
 
-// The first pledge begins the vote and its time. A vote about a situation gets a fraction of the
-// time-out, so that all late situations of a job together take no longer than one late communicator.
+// The first pledge begins the vote and its time. A vote about a situation gets a fraction of the time-out, so
+// that all late situations of a job together take no longer than one late communicator.
 ControlServer::Vote& ControlServer::VoteOf(const PledgeMessage& pledge) {
   const bool about_situation =
       pledge.kind == VoteKind::kSituation || pledge.kind == VoteKind::kSituationWithLeader;
   const int64_t patience = about_situation ? timeout_ns_ / kMaxLateSituations : timeout_ns_;
-  // The leader of a child is a rank of the original communicator, and may not be in the child. An init is
-  // always that of a unique id, whose leader takes part.
+  // The leader of a child is a rank of the original communicator, and may not be in the child. A vote before
+  // an init is always about a communicator with a unique id, whose leader takes part.
   const bool only_with_leader = pledge.communicator == pledge.root || pledge.kind == VoteKind::kInit ||
                                 pledge.kind == VoteKind::kSituationWithLeader;
   const auto [found, created] = votes_.try_emplace(pledge.communicator, pledge.n_ranks, only_with_leader,
@@ -234,10 +234,9 @@ ControlServer::Vote& ControlServer::VoteOf(const PledgeMessage& pledge) {
   return found->second;
 }
 
-// Before NCCL's init, the ranks meet about the communicator's init. NCCL's init ends on no rank before all
-// ranks have begun it. So a rank that did not answer the vote about the init in its whole time does not
-// come to the communicator's attestation either. An init that was refused at its first pledge has waited for
-// nobody, so it does not show who comes.
+// The ranks vote before NCCL's init, and attest during it. The init ends on no rank before all ranks have
+// begun it. So a rank that did not answer the vote in its whole time does not come to the attestation either.
+// A vote that was refused at its first pledge has waited for nobody, so it does not show who comes.
 const ControlServer::Vote* ControlServer::MissedInit(const PledgeMessage& pledge) const {
   if (pledge.kind != VoteKind::kCommunicator) return nullptr;
   const auto init = votes_.find(InitToken(pledge.communicator));

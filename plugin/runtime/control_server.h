@@ -64,7 +64,7 @@ class ControlServer {
     int member = 0;
     ControlSecret secret{};
   };
-  // The vote about one communicator, init or situation, with its pledges.
+  // One vote with its pledges: about a communicator, before its init, or about a situation.
   struct Vote {
     Vote(int ranks, bool only_with_leader, int64_t deadline)
         : attestation(ranks, only_with_leader),
@@ -75,10 +75,10 @@ class ControlServer {
     const size_t n_ranks;
     VoteKind kind = VoteKind::kCommunicator;
     bool ran_out = false;    // the vote lasted its whole time
-    std::set<int> answered;  // for an init: members that pledged or declined, in time or later
+    std::set<int> answered;  // before an init: members that pledged or declined, in time or later
     std::set<int> informed;  // members to whom a yes was sent
-    // True if the vote is no longer needed. Such votes are dropped, because each communicator and each
-    // of its keys has one.
+    // True if the vote is no longer needed. Such votes are dropped, because each communicator and each of its
+    // keys has one.
     bool over() const { return informed.size() >= n_ranks; }
   };
 
@@ -96,11 +96,11 @@ class ControlServer {
   Vote& VoteOf(const PledgeMessage& pledge);
   // Returns the verdict that this connection waits for; null if there is none yet.
   const Verdict* VerdictOf(const Peer& peer) const;
-  // Notes that the verdict was sent to `peer`, and drops a vote that is over. A vote that ended with a
-  // no stays, for its reason.
+  // Notes that the verdict was sent to `peer`, and drops a vote that is over. A vote that ended with a no
+  // stays, for its reason.
   void NoteInformed(const Peer& peer);
-  // Returns the vote about the communicator's init if it lasted its whole time and a rank never came;
-  // else null.
+  // Returns the vote before the communicator's init if it lasted its whole time and a rank never came; else
+  // null.
   const Vote* MissedInit(const PledgeMessage& pledge) const;
   // Refuses at once a vote that could only time out.
   void EndIfHopeless(const PledgeMessage& pledge, Vote& vote);

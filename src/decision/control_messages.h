@@ -86,10 +86,10 @@ ControlToken RootOfSecret(const ControlSecret& secret);
 // know it.
 ControlSecret SecretOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 
-// The subject of a vote. The leader waits longer for a communicator or its init, which occurs once, than
-// for a situation. The leader's process must be a rank of the communicator, except for kSituation and for
-// children of a split. kSituation is for situations of a child, or of a communicator that is already
-// attested.
+// The subject of a vote. The leader waits longer for a communicator, and before its init, than for a
+// situation, because these occur only once. The leader's process must be a rank of the communicator, except
+// for kSituation and for children of a split. kSituation is for situations of a child, or of a communicator
+// that is already attested.
 enum class VoteKind : uint8_t { kCommunicator = 0, kSituation = 1, kInit = 2, kSituationWithLeader = 3 };
 
 // A rank's pledge in a vote, or its refusal to take part.

@@ -97,9 +97,9 @@ RendezvousPoint RendezvousPoints::RendezvousOf(const ncclUniqueId& id, int rank)
   if (const auto block = ReadBlock(BytesOf(id))) {
     return {block->address, block->port, TokenOf(BytesOf(id)), block->secret, block->before_init};
   }
-  const std::string rendezvous = TextSetting(Setting::kRendezvous);
-  if (rendezvous.empty() || !Chooses(settings_.mode)) return {};
-  const auto place = ParseHostPort(rendezvous);
+  const std::string host_port = TextSetting(Setting::kRendezvous);
+  if (host_port.empty() || !Chooses(settings_.mode)) return {};
+  const auto place = ParseHostPort(host_port);
   if (!place) {
     if (FirstTime("rendezvous")) Log(LogLevel::kWarn, "DYNAMICCL_RENDEZVOUS: {}", place.error().message);
     return {};

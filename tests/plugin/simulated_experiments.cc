@@ -114,7 +114,7 @@ void SimulatedExperiments::Note(const Rank& rank, const DecisionKey& key, const 
   const int reporter = ReporterOf(rank.index, faults_.n_ranks);
   if (!timed || reporter < 0) return;
   const int64_t ns = program_.TransferNs(key, decision.config);
-  Report(reporter, {key.call_number, key.collective, ns + random_.Waiting(ns / 16 + 1)});
+  AddReport(reporter, {key.call_number, key.collective, ns + random_.Waiting(ns / 16 + 1)});
 }
 
 void SimulatedExperiments::Feed(const DecisionKey& key, const Decision& decision, bool timed) {
@@ -132,12 +132,12 @@ void SimulatedExperiments::Feed(const DecisionKey& key, const Decision& decision
   call.structure_changes = static_cast<uint32_t>(call.number / 1000);
   call.issued_ns = now_;
   feed_.Push(call);
-  if (call.stamped) Report(-1, {call.number, key.collective, 0, device_ns_});
+  if (call.stamped) AddReport(-1, {call.number, key.collective, 0, device_ns_});
   const int64_t ns = program_.computed_ns() + program_.TransferNs(key, decision.config);
   device_ns_ += ns + random_.Waiting(ns / 64 + 1);
 }
 
-void SimulatedExperiments::Report(int reporter, const CallTime& time) {
+void SimulatedExperiments::AddReport(int reporter, const CallTime& time) {
   if (random_.Chance(faults_.lost)) return;
   reports_.push_back({now_ + time.ns + random_.Waiting(faults_.delay_ns), reporter, time});
   std::push_heap(reports_.begin(), reports_.end(), DueLater);

@@ -68,7 +68,7 @@ class SimulatedExperiments : public SimulatedCommunicator<SwitchMember, StepsOnC
   // The leader's rank tells the guard of the call, and its device's clock goes on.
   void Feed(const DecisionKey& key, const Decision& decision, bool timed);
   // Sends a rank's time or stamp to the leader, or loses it.
-  void Report(int reporter, const CallTime& time);
+  void AddReport(int reporter, const CallTime& time);
   void TakeReports();
   void Propose();
   // Forgets a proposal that the leader dropped without an attempt.

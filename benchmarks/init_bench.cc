@@ -50,7 +50,7 @@ struct Figures {
 };
 
 // Shared by all ranks of a run; lives in shared memory.
-struct Meeting {
+struct SharedState {
   pthread_barrier_t barrier;
   ncclUniqueId ids[2];
   Figures figures[kMaxRanks];
@@ -75,16 +75,16 @@ int64_t PssKib() {
 }
 
 // Reads the memory while all ranks are in the same state.
-int64_t PssTogether(Meeting& meeting) {
-  ::pthread_barrier_wait(&meeting.barrier);
+int64_t PssTogether(SharedState& shared) {
+  ::pthread_barrier_wait(&shared.barrier);
   const int64_t pss = PssKib();
-  ::pthread_barrier_wait(&meeting.barrier);
+  ::pthread_barrier_wait(&shared.barrier);
   return pss;
 }
 
 // Milliseconds from when all ranks may begin until this rank is done.
-double Timed(Meeting& meeting, const auto& work, const char* what) {
-  ::pthread_barrier_wait(&meeting.barrier);
+double Timed(SharedState& shared, const auto& work, const char* what) {
+  ::pthread_barrier_wait(&shared.barrier);
   const auto start = std::chrono::steady_clock::now();
   Check(work(), what);
   return Milliseconds(start);
@@ -103,37 +103,37 @@ void UseBuffers(ncclComm_t comm, int ranks) {
   Check(hostcclStreamDestroy(stream), "stream");
 }
 
-void RunRank(int rank, int ranks, Meeting& meeting) {
-  Figures& figures = meeting.figures[rank];
+void RunRank(int rank, int ranks, SharedState& shared) {
+  Figures& figures = shared.figures[rank];
   ncclComm_t comms[2] = {};
-  figures.pss_before_kib = PssTogether(meeting);
+  figures.pss_before_kib = PssTogether(shared);
   if (rank == 0) {
-    for (ncclUniqueId& id : meeting.ids) Check(ncclGetUniqueId(&id), "unique id");
+    for (ncclUniqueId& id : shared.ids) Check(ncclGetUniqueId(&id), "unique id");
   }
   const auto init = [&](int which) {
     return Timed(
-        meeting, [&] { return ncclCommInitRank(&comms[which], ranks, meeting.ids[which], rank); }, "init");
+        shared, [&] { return ncclCommInitRank(&comms[which], ranks, shared.ids[which], rank); }, "init");
   };
   figures.first_ms = init(0);
-  figures.pss_made_kib = PssTogether(meeting);
+  figures.pss_made_kib = PssTogether(shared);
   figures.second_ms = init(1);
   figures.destroy_ms = Timed(
-      meeting, [&] { return ncclCommDestroy(comms[1]); }, "destroy");
+      shared, [&] { return ncclCommDestroy(comms[1]); }, "destroy");
   UseBuffers(comms[0], ranks);
-  figures.pss_used_kib = PssTogether(meeting);
+  figures.pss_used_kib = PssTogether(shared);
   Check(ncclCommDestroy(comms[0]), "destroy");
 }
 
-void RunThreads(int ranks, Meeting& meeting) {
+void RunThreads(int ranks, SharedState& shared) {
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(RunRank, rank, ranks, std::ref(meeting));
+  for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(RunRank, rank, ranks, std::ref(shared));
   for (std::thread& thread : threads) thread.join();
 }
 
-void RunProcesses(int ranks, Meeting& meeting) {
+void RunProcesses(int ranks, SharedState& shared) {
   for (int rank = 0; rank < ranks; ++rank) {
     if (::fork() != 0) continue;
-    RunRank(rank, ranks, meeting);
+    RunRank(rank, ranks, shared);
     std::_Exit(0);
   }
   for (int rank = 0; rank < ranks; ++rank) {
@@ -147,23 +147,23 @@ void RunProcesses(int ranks, Meeting& meeting) {
 // Runs a round in a new process: nothing of an earlier round is warm, and no threads exist at the fork.
 std::vector<Figures> RunRound(int ranks, bool as_threads) {
   void* const memory =
-      ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  auto& meeting = *new (memory) Meeting{};
-  pthread_barrierattr_t shared;
-  ::pthread_barrierattr_init(&shared);
-  ::pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
-  ::pthread_barrier_init(&meeting.barrier, &shared, static_cast<unsigned>(ranks));
+      ::mmap(nullptr, sizeof(SharedState), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  auto& shared = *new (memory) SharedState{};
+  pthread_barrierattr_t attributes;
+  ::pthread_barrierattr_init(&attributes);
+  ::pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  ::pthread_barrier_init(&shared.barrier, &attributes, static_cast<unsigned>(ranks));
   const pid_t child = ::fork();
   if (child == 0) {
     ::setpgid(0, 0);
-    as_threads ? RunThreads(ranks, meeting) : RunProcesses(ranks, meeting);
+    as_threads ? RunThreads(ranks, shared) : RunProcesses(ranks, shared);
     std::_Exit(0);
   }
   int status = 0;
   ::waitpid(child, &status, 0);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) std::exit(1);
-  std::vector<Figures> figures(meeting.figures, meeting.figures + ranks);
-  ::munmap(memory, sizeof(Meeting));
+  std::vector<Figures> figures(shared.figures, shared.figures + ranks);
+  ::munmap(memory, sizeof(SharedState));
   return figures;
 }
 

@@ -43,7 +43,7 @@ struct Figures {
 };
 
 // Shared by all processes of a run; lives in shared memory.
-struct Meeting {
+struct SharedState {
   ncclUniqueId id;
   Figures figures;
 };
@@ -92,17 +92,17 @@ double BackToBack(Rank& rank, int calls) {
   return static_cast<double>(Now() - start) * 1e-3 / calls;
 }
 
-void RunRank(const Options& options, size_t bytes, int number, Meeting& meeting) {
+void RunRank(const Options& options, size_t bytes, int number, SharedState& shared) {
   Rank rank{.send = std::vector<float>(bytes / sizeof(float), 1),
             .recv = std::vector<float>(bytes / sizeof(float))};
-  Check(ncclCommInitRank(&rank.comm, options.ranks, meeting.id, number), "init");
+  Check(ncclCommInitRank(&rank.comm, options.ranks, shared.id, number), "init");
   Check(hostcclStreamCreate(&rank.stream), "stream");
   const std::vector<double> times = SingleCalls(rank, options.calls);
   const double back_to_back = BackToBack(rank, options.calls);
   Check(rank.recv.back() == static_cast<float>(options.ranks) ? ncclSuccess : ncclInternalError, "wrong sum");
   if (number == 0)
-    meeting.figures = {dynamiccl::Quantile(times, 0.01), dynamiccl::Median(times),
-                       dynamiccl::Quantile(times, 0.99), back_to_back};
+    shared.figures = {dynamiccl::Quantile(times, 0.01), dynamiccl::Median(times),
+                      dynamiccl::Quantile(times, 0.99), back_to_back};
   hostcclStreamDestroy(rank.stream);
   ncclCommDestroy(rank.comm);
 }
@@ -112,8 +112,8 @@ void RunRank(const Options& options, size_t bytes, int number, Meeting& meeting)
 Figures RunOnce(const Options& options, size_t bytes, bool inline_calls) {
   ::setenv("HOSTCCL_INLINE", inline_calls ? "1" : "0", 1);
   void* const memory =
-      ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  auto& meeting = *new (memory) Meeting{};
+      ::mmap(nullptr, sizeof(SharedState), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  auto& shared = *new (memory) SharedState{};
   int ready[2];
   if (::pipe(ready) != 0) std::_Exit(1);
   std::vector<pid_t> children;
@@ -122,14 +122,14 @@ Figures RunOnce(const Options& options, size_t bytes, bool inline_calls) {
     if (children.back() != 0) continue;
     char token = 0;
     if (number == 0) {
-      Check(ncclGetUniqueId(&meeting.id), "unique id");
+      Check(ncclGetUniqueId(&shared.id), "unique id");
       for (int other = 1; other < options.ranks; ++other) {
         if (::write(ready[1], &token, 1) != 1) std::_Exit(1);
       }
     } else if (::read(ready[0], &token, 1) != 1) {
       std::_Exit(1);
     }
-    RunRank(options, bytes, number, meeting);
+    RunRank(options, bytes, number, shared);
     std::_Exit(0);
   }
   bool good = true;
@@ -140,8 +140,8 @@ Figures RunOnce(const Options& options, size_t bytes, bool inline_calls) {
   }
   ::close(ready[0]);
   ::close(ready[1]);
-  const Figures figures = meeting.figures;
-  ::munmap(memory, sizeof(Meeting));
+  const Figures figures = shared.figures;
+  ::munmap(memory, sizeof(SharedState));
   if (!good) std::exit(1);
   return figures;
 }

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "studies/lab_commands.h"
-#include "tools/talk.h"
+#include "tools/console_log.h"
 
 namespace {
 
@@ -74,6 +74,6 @@ constexpr dynamiccl::CommandProgram kLab{
 }  // namespace
 
 int main(int argc, char** argv) {
-  dynamiccl::StartTalk();
+  dynamiccl::StartConsoleLog();
   return dynamiccl::RunCommandProgram(kLab, std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -73,9 +73,9 @@ def test_part(program, pattern, **environment):
 
 def simulations(options):
     columns = ["what", "seen", "outcome"]
-    pattern = "SwitchingSimulation.*:MeetingsSimulation.*:SwitchingExplored.*:MeetingsExplored.*"
+    pattern = "SwitchingSimulation.*:VotesSimulation.*:SwitchingExplored.*:VotesExplored.*"
     rows = []
-    for program in ("switching_test", "meetings_test"):
+    for program in ("switching_test", "votes_test"):
         tests, _ = tests_of(options.build / "tests" / program, pattern)
         for test in tests:
             said = test["said"].get("counts") or (f"{test['said']['states']} states" if "states" in test["said"] else "")
@@ -104,12 +104,6 @@ def faults(options):
             "ok": all(row[2] == "ok" for row in rows)}
 
 
-def guard(options):
-    done = run([str(options.build / "tests" / "simulate_guard"), "--seeds", "2"])
-    rows = [[*line.split(maxsplit=3)[:3], line.split(maxsplit=3)[3]] for line in done.stdout.splitlines() if ":" in line]
-    return {"columns": ["job", "times", "noise", "came of it"], "rows": rows, "ok": done.returncode == 0}
-
-
 def load(options):
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         done = run([str(options.build / "tests" / "load_of_calls"), "--json", file.name])
@@ -118,7 +112,7 @@ def load(options):
     rows = [["ranks as threads, communicators", f"{report['ranks']}, {report['communicators']}"],
             ["calls a minute", f"{report['calls_a_minute']:,.0f}"],
             ["calls made, recorded, lost", f"{report['calls']:,}, {recorded['calls']:,}, {recorded['lost']:,}"],
-            ["sizes that the policy decides: on all ranks, from their meeting on", f"{recorded['sizes_decided_by_policy']} of 16"]]
+            ["sizes that the policy decides: on all ranks, from their vote on", f"{recorded['sizes_decided_by_policy']} of 16"]]
     rows += [[f"a call's time in the {name.replace('_', ' ')}: median, 99 of 100",
               f"{times[name]['p50'] / 1000:.1f} us, {times[name]['p99'] / 1000:.1f} us"] for name in ("first_tenth", "last_tenth")]
     return {"columns": ["what", "figure"], "rows": rows + [["wrong", report["wrong"] or "nothing"]], "ok": done.returncode == 0}
@@ -206,7 +200,6 @@ ALL_PARTS = {
                    test_part("odd_inputs_test", "*"), True),
     "memcheck": ("Jobs under valgrind", "build/release/tests/memcheck_test", test_part("memcheck_test", "*"), True),
     "load": ("A million calls a minute", "build/release/tests/load_of_calls", load, True),
-    "guard": ("The guard in virtual time", "build/release/tests/simulate_guard --seeds 2", guard, False),
     "lost_ranks": ("A rank is lost at every step of hostccl", "build/release/tests/faults_test", test_part("faults_test", "*"), False),
     "fuzz": ("Fuzzers", "tools/fuzz/fuzz.py --seconds 3600", fuzz, False),
     "soak": ("Soak: four ranks, random collectives, a policy each second, kills",
@@ -235,12 +228,24 @@ def keep(name, result):
     (PARTS / f"{name}.json").write_text(json.dumps(whole, indent=1) + "\n")
 
 
+def folded(part):
+    """The columns and rows that the page shows: of passed tests their suites, of fuzzers those that found something."""
+    columns, rows = part["columns"], part["rows"]
+    if columns == ["test", "outcome"] and part["ok"]:
+        suites = dict.fromkeys(re.sub(r"^.*/(?=[A-Z])|\..*", "", row[0].strip("`")) for row in rows)
+        return ["tests that passed", "of"], [[str(len(rows)), ", ".join(f"`{suite}`" for suite in suites)]]
+    if columns[0] == "fuzzer":
+        rows = [row for row in rows[:-1] if row[-1] != "nothing"] + [[f"all {len(rows) - 1}", *rows[-1][1:-1], "nothing" if part["ok"] else ""]]
+    return columns, rows
+
+
 def section(part):
+    columns, rows = folded(part)
     lines = [f"## {part['title']}", "", f"    {part['command']}", "",
              f"{part['date']}, commit {part['commit']}, {part['machine']}: "
              f"{'as promised' if part['ok'] else '**not as promised**, see the table'}.", ""]
-    lines += ["| " + " | ".join(part["columns"]) + " |", "|---" * len(part["columns"]) + "|"]
-    lines += ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in part["rows"]]
+    lines += ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
+    lines += ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
     return "\n".join(lines) + "\n"
 
 
@@ -257,9 +262,9 @@ def finding(parts, missing):
     kills, recovered = (figure(parts, soak_title, "kills, recovered") + ", ?").split(", ")[:2]
     nothing = " that found nothing" if all(part["ok"] for part in parts if part["title"] == fuzz_title) else ""
     not_run = f" Not run as a part: {', '.join(title.lower() for title in missing)}." if missing else ""
-    text = (f"{promised} of {len(parts)} parts are as promised: {figure(parts, faults_title, 'all')} injected failures of library calls, "
-            f"{figure(parts, fuzz_title, 'all')} executions of fuzzers{nothing}, {recovered} of {kills} killed ranks recovered in a soak of "
-            f"{figure(parts, soak_title, 'calls, each checked on 4 ranks')} checked calls.{not_run} Earlier soaks by hand grew by 762 and 2,234 KiB a minute, where "
+    text = (f"The library kept what was promised in {promised} of {len(parts)} parts: in {figure(parts, faults_title, 'all')} injected failures of library "
+            f"calls, in {figure(parts, fuzz_title, 'all')} executions of fuzzers{nothing}, and for {recovered} of {kills} killed ranks in a soak of "
+            f"{figure(parts, soak_title, 'calls, each checked on 4 ranks')} checked calls.{not_run} In earlier soaks by hand memory grew by 762 and 2,234 KiB a minute, where "
             "1,536 are allowed.")
     return "\n".join(textwrap.wrap(text, 120))
 
@@ -268,8 +273,10 @@ def write_page():
     names = list(ALL_PARTS) + sorted(path.stem for path in PARTS.glob("*.json") if path.stem not in ALL_PARTS)
     parts = [json.loads((PARTS / f"{name}.json").read_text()) for name in names if (PARTS / f"{name}.json").exists()]
     missing = [ALL_PARTS[name][0] for name in ALL_PARTS if not (PARTS / f"{name}.json").exists()]
-    text = (f"# Reliability: what was done to it, and what came of it\n\n{finding(parts, missing)}\n\nWritten by `studies/reliability.py`, except for the "
-            "part learned by hand at the end, which is kept in `docs/results/reliability/by_hand.txt`. Each part says when, on which commit and by which command it was run.\n\n")
+    text = (f"# Reliability: what was done to it, and what came of it\n\n{finding(parts, missing)}\n\n" +
+            "\n".join(textwrap.wrap("`studies/reliability.py` writes this page, except for \"Learned by hand\" at the end, which is kept in "
+                                    "`docs/results/reliability/by_hand.txt`. Each part names its command, date and commit. The rows that are folded here "
+                                    "(passed tests, fuzzers that found nothing) are in `docs/results/reliability`.", 120)) + "\n\n")
     text += "\n".join(section(part) for part in parts)
     if missing:
         text += "\n## Not run yet\n\n" + "".join(f"* {title}\n" for title in missing)

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "tools/command_table.h"
-#include "tools/talk.h"
+#include "tools/console_log.h"
 
 int main(int argc, char** argv) {
-  dynamiccl::StartTalk();
+  dynamiccl::StartConsoleLog();
   return dynamiccl::RunDynamiccl(std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -197,7 +197,7 @@ class DeepSpeedReader {
   }
 
   // Translates the keys of the loss scale. Those of a dynamic scale are translated beside a fixed one too,
-  // because the command line may have another; void_options.h finds those that have no effect.
+  // because the command line may have another; ineffective_options.h finds those that have no effect.
   void ReadLossScale(bool fp16) {
     constexpr std::pair<const char*, const char*> kOptions[] = {
         {"fp16.loss_scale_window", "--loss-scale-growth"},

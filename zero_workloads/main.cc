@@ -18,11 +18,11 @@
 #include "zero_workloads/checkpoint/checkpoint_command.h"
 #include "zero_workloads/estimate/estimate_command.h"
 #include "zero_workloads/estimate/model_preset.h"
+#include "zero_workloads/ineffective_options.h"
 #include "zero_workloads/parallel/rank_environment.h"
 #include "zero_workloads/settings_arguments.h"
 #include "zero_workloads/trainer.h"
 #include "zero_workloads/training_preset.h"
-#include "zero_workloads/void_options.h"
 
 namespace {
 
@@ -332,7 +332,7 @@ dynamiccl::Status Complete(const CLI::App& train, const std::string& preset,
   DYNAMICCL_CHECK_OK(dynamiccl::zero::TakeModelPreset(preset, given, environment.world, settings));
   DYNAMICCL_CHECK_OK(
       dynamiccl::zero::TakePaperConfig(given, settings->bucket_bytes, &settings->stage, &settings->residual));
-  DYNAMICCL_TRY(const auto notes, dynamiccl::zero::NotesOfVoidOptions(given, translated, *settings));
+  DYNAMICCL_TRY(const auto notes, dynamiccl::zero::NotesOfIneffectiveOptions(given, translated, *settings));
   if (environment.rank <= 0)
     for (const std::string& note : notes) std::fputs((note + "\n").c_str(), stderr);
   return dynamiccl::zero::CheckPresetFits(preset, *settings, environment.world,
@@ -350,7 +350,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   CLI::App* train = app.add_subcommand(
       "train",
-      "Trains; one process a rank, with rank and meeting point from torchrun's, Slurm's or MPI's variables.");
+      "Trains; one process a rank, with rank and rendezvous from torchrun's, Slurm's or MPI's variables.");
   TrainingSettings settings;
   std::string preset;
   std::map<std::string, std::string> translated;

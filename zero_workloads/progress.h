@@ -59,8 +59,8 @@ struct RunReport {
 // than 0 every method does nothing.
 class Progress {
  public:
-  // Opens the files on rank 0. A JSON path or TensorBoard folder that cannot be written is an error. Lines of
-  // an earlier run stay in the JSON file until the first report, unless this run resumes: then they stay.
+  // Opens the files on rank 0. A JSON path or TensorBoard folder that cannot be written is an error. The
+  // first report replaces the lines of an earlier run in the JSON file; a run that resumes adds to them.
   static Result<Progress> Open(const TrainingSettings& settings, int rank, int world);
 
   // Prints the run's shape and the text's entropy, as a reference for the first losses.

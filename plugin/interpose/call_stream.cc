@@ -203,7 +203,7 @@ void RecordCall(Recorder& recorder, CollectiveTimes* times, const PendingCall& p
 // Shows in the trace that this thread is inside ncclGroupEnd, which may also initialise communicators.
 void MarkGroupInside(ProcessRuntime& runtime, const IssuingThread& thread) {
   if (!thread.pending_communicators.empty())
-    MarkBirth(runtime, *thread.pending_communicators.back().communicator);
+    MarkInit(runtime, *thread.pending_communicators.back().communicator);
   Recorder* const recorder = runtime.recorder();
   if (recorder != nullptr && !thread.calls.empty()) MarkCallsInside(*recorder, thread);
 }

@@ -63,11 +63,11 @@ int NodesByLauncher(const JobSettings& settings, int n_ranks) {
 void DeclineIfNotChoosing(ProcessRuntime& runtime, const Communicator& communicator) {
   const std::string why = runtime.choices().WhyNotChoosing();
   const CommunicatorIdentity& of = communicator.identity;
-  if (why.empty() || !of.meeting.valid() || runtime.meetings().given_up()) return;
-  PledgeMessage message{of.meeting.root, of.token, of.member,
-                        of.info.n_ranks, why,      runtime.choices().Attested()};
+  if (why.empty() || !of.rendezvous.valid() || runtime.rendezvous().given_up()) return;
+  PledgeMessage message{of.rendezvous.root, of.token, of.member,
+                        of.info.n_ranks,    why,      runtime.choices().Attested()};
   // One attempt is enough: if this message does not arrive, the leader's time-out has the same effect.
-  if (!PledgeAndLeave(of.meeting, message, kDeclineMs)) runtime.meetings().GiveUp();
+  if (!PledgeAndLeave(of.rendezvous, message, kDeclineMs)) runtime.rendezvous().GiveUp();
 }
 
 // Gives the communicator its number in the trace, and writes its record.
@@ -142,7 +142,7 @@ std::shared_ptr<Communicator> ChildOf(const Communicator& parent, const ControlT
 
 }  // namespace
 
-void MarkBirth(ProcessRuntime& runtime, const Communicator& communicator) {
+void MarkInit(ProcessRuntime& runtime, const Communicator& communicator) {
   runtime.OpenFiles(communicator.identity.process_rank);
   Recorder* const recorder = runtime.recorder();
   if (recorder == nullptr) return;
@@ -156,7 +156,7 @@ void MarkBirth(ProcessRuntime& runtime, const Communicator& communicator) {
                            .collective = 0,
                            .data_type = 0,
                            .op = 0,
-                           .what = static_cast<uint8_t>(InsideOf::kBirth),
+                           .what = static_cast<uint8_t>(InsideOf::kInit),
                            .reserved = 0}));
 }
 
@@ -176,7 +176,7 @@ CommunicatorCreation::CommunicatorCreation(const InitOrigin& init, const ncclCon
     const JobSettings& settings = runtime_->settings();
     CommunicatorIdentity& of = communicator->identity;
     of.token = TokenOf(bytes);
-    of.meeting = runtime_->meetings().MeetingOf(init.id, init.rank);
+    of.rendezvous = runtime_->rendezvous().RendezvousOf(init.id, init.rank);
     of.member = init.rank;
     of.process_rank = settings.rank >= 0 ? settings.rank : init.rank;
     of.info = {IdOf(of.token), init.rank, init.n_ranks, NodesByLauncher(settings, init.n_ranks)};
@@ -187,8 +187,8 @@ CommunicatorCreation::CommunicatorCreation(const InitOrigin& init, const ncclCon
 
 void CommunicatorCreation::SetAgreedCtas(const ncclConfig_t* config) {
   const LoadedChoices& choices = runtime_->choices();
-  if (!communicator_->identity.meeting.before_init && !choices.rules()) return;
-  const CtaBounds ctas = AgreeOnCtas(choices, runtime_->meetings(), *communicator_, CtasOf(config),
+  if (!communicator_->identity.rendezvous.before_init && !choices.rules()) return;
+  const CtaBounds ctas = AgreeOnCtas(choices, runtime_->rendezvous(), *communicator_, CtasOf(config),
                                      WhyWithoutCtasHere(*communicator_, config));
   if (ctas.empty()) return;
   const auto given = std::make_shared<ConfigCopy>(config);
@@ -265,11 +265,11 @@ void CommunicatorCreation::ExpectGrown(const GrowOrigin& grow, const ncclConfig_
   } else {
     if (grow.id == nullptr) return;
     grown = std::make_shared<Communicator>();
-    const GrowMeeting meeting = MeetingOfGrown(*grow.id);
-    grown->identity.token = meeting.token;
-    grown->identity.meeting = meeting.place;
+    const GrowRendezvous rendezvous = RendezvousOfGrown(*grow.id);
+    grown->identity.token = rendezvous.token;
+    grown->identity.rendezvous = rendezvous.point;
     grown->identity.process_rank = runtime_->settings().rank >= 0 ? runtime_->settings().rank : grow.rank;
-    grown->identity.info = {IdOf(meeting.token), grow.rank, 0, 0};
+    grown->identity.info = {IdOf(rendezvous.token), grow.rank, 0, 0};
   }
   grown->identity.member = grown->identity.info.rank;
   grown->identity.info.n_ranks = grow.n_ranks;
@@ -292,7 +292,7 @@ void CommunicatorCreation::Expect(std::shared_ptr<Communicator> communicator, co
   runtime_->plugins().Offer();
   DeclineIfNotChoosing(*runtime_, *communicator_);
   runtime_->communicators().Expect(communicator_);
-  if (!IssuingThread::Current().inside_group()) MarkBirth(*runtime_, *communicator_);
+  if (!IssuingThread::Current().inside_group()) MarkInit(*runtime_, *communicator_);
 }
 
 ncclResult_t CommunicatorCreation::Finish(ncclResult_t result, ncclComm_t* handle) noexcept {
@@ -332,12 +332,12 @@ InitAllCreation::InitAllCreation(int n_ranks) noexcept {
     ControlToken token{};
     const uint64_t unique[] = {static_cast<uint64_t>(::getpid()), g_next_local.fetch_add(1)};
     std::memcpy(token.data(), unique, sizeof(unique));
-    const MeetingPoint meeting = runtime_->meetings().MeetingInProcess(token);
+    const RendezvousPoint rendezvous = runtime_->rendezvous().RendezvousInProcess(token);
     for (int rank = 0; rank < n_ranks; ++rank) {
       auto communicator = std::make_shared<Communicator>();
       communicator->identity = {.info = {IdOf(token) << 32 | unique[1], rank, n_ranks, 0},
                                 .token = token,
-                                .meeting = meeting,
+                                .rendezvous = rendezvous,
                                 .member = rank,
                                 .process_rank = rank,
                                 .within_process = true};
@@ -363,14 +363,14 @@ ncclResult_t InitAllCreation::Finish(ncclResult_t result, ncclComm_t* handles) n
 
 void UniqueIdMade(ncclUniqueId& id) noexcept {
   if (ProcessRuntime* runtime = RuntimeInstance::Get())
-    NoThrow([&] { runtime->meetings().MarkUniqueId(id); });
+    NoThrow([&] { runtime->rendezvous().MarkUniqueId(id); });
 }
 
 void GrowIdMade(ncclComm_t parent_handle, ncclUniqueId& id) noexcept {
   ProcessRuntime* runtime = RuntimeInstance::Get();
   Communicator* parent = runtime == nullptr ? nullptr : runtime->communicators().Find(parent_handle);
   if (parent == nullptr) return;
-  NoThrow([&] { MeetingPlaces::MarkGrowId(parent->identity.meeting, GrownToken(*parent), id); });
+  NoThrow([&] { RendezvousPoints::MarkGrowId(parent->identity.rendezvous, GrownToken(*parent), id); });
 }
 
 // Releases a call that waits for a verdict about the communicator.

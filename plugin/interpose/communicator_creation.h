@@ -109,6 +109,6 @@ void RegisterPendingCommunicators(ProcessRuntime& runtime,
 
 // Shows in the trace that this thread is inside the library to make the communicator, until Recorder::Leave.
 // Opens the process's files, so that a process that never returns from the library has a trace, too.
-void MarkBirth(ProcessRuntime& runtime, const Communicator& communicator);
+void MarkInit(ProcessRuntime& runtime, const Communicator& communicator);
 
 }  // namespace dynamiccl

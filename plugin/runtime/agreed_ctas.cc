@@ -45,40 +45,40 @@ CtaBounds Addable(const CommunicatorRule* rule, const CtaBounds& own) {
 }
 
 void WarnOnce(const Communicator& communicator, const std::string& why) {
-  if (!FirstTime("birth: " + why)) return;
+  if (!FirstTime("init: " + why)) return;
   Log(LogLevel::kWarn, "rank {} initialises a communicator as the program asks: {}",
       communicator.identity.member, why);
 }
 
-PledgeMessage BirthPledgeOf(const LoadedChoices& choices, MeetingPlaces& meetings,
-                            const Communicator& communicator) {
+PledgeMessage InitPledgeOf(const LoadedChoices& choices, RendezvousPoints& rendezvous,
+                           const Communicator& communicator) {
   const CommunicatorIdentity& of = communicator.identity;
-  PledgeMessage pledge{of.meeting.root,
-                       BirthToken(of.token),
+  PledgeMessage pledge{of.rendezvous.root,
+                       InitToken(of.token),
                        of.member,
                        of.info.n_ranks,
                        {},
                        AttestedOf(choices, communicator, {}),
-                       MeetingKind::kBirth};
-  pledge.of_leader = meetings.IsLocal(of.meeting);
+                       VoteKind::kInit};
+  pledge.of_leader = rendezvous.IsLocal(of.rendezvous);
   return pledge;
 }
 
-void DeclineBirth(const LoadedChoices& choices, MeetingPlaces& meetings, const Communicator& communicator,
-                  const std::string& why) {
-  PledgeMessage pledge = BirthPledgeOf(choices, meetings, communicator);
+void DeclineInit(const LoadedChoices& choices, RendezvousPoints& rendezvous, const Communicator& communicator,
+                 const std::string& why) {
+  PledgeMessage pledge = InitPledgeOf(choices, rendezvous, communicator);
   pledge.declines = why;
-  if (!PledgeAndLeave(communicator.identity.meeting, pledge, kDeclineMs)) meetings.GiveUpBirths();
+  if (!PledgeAndLeave(communicator.identity.rendezvous, pledge, kDeclineMs)) rendezvous.GiveUpInits();
 }
 
 // A rank that may have pledged waits for the verdict, however long it takes, because the verdict may be a
 // yes.
-Verdict MeetBeforeInit(const LoadedChoices& choices, MeetingPlaces& meetings,
+Verdict VoteBeforeInit(const LoadedChoices& choices, RendezvousPoints& rendezvous,
                        const Communicator& communicator) {
   if (communicator.identity.info.n_ranks == 1) return {.agreed = true};
-  const auto verdict = meetings.pledge_sender().Send(communicator.identity.meeting,
-                                                     BirthPledgeOf(choices, meetings, communicator),
-                                                     meetings.attest_timeout_ms(), nullptr);
+  const auto verdict = rendezvous.pledge_sender().Send(communicator.identity.rendezvous,
+                                                       InitPledgeOf(choices, rendezvous, communicator),
+                                                       rendezvous.attest_timeout_ms(), nullptr);
   return verdict->Wait();
 }
 
@@ -89,25 +89,25 @@ void WarnThatCtasStay(const LoadedChoices& choices, const Communicator& communic
   if (choices.rules() && choices.rules()->any_about_communicators()) WarnOnce(communicator, why);
 }
 
-CtaBounds AgreeOnCtas(const LoadedChoices& choices, MeetingPlaces& meetings, Communicator& communicator,
+CtaBounds AgreeOnCtas(const LoadedChoices& choices, RendezvousPoints& rendezvous, Communicator& communicator,
                       const CtaBounds& own, const std::string& unable) {
   const CtaBounds wanted = Addable(RuleFor(choices, communicator), own);
-  if (!communicator.identity.meeting.before_init) {
+  if (!communicator.identity.rendezvous.before_init) {
     if (!wanted.empty())
       WarnOnce(communicator, "where its unique id was made no rules are for communicators");
     return {};
   }
-  if (meetings.given_up() || meetings.given_up_births()) return {};
+  if (rendezvous.given_up() || rendezvous.given_up_inits()) return {};
   const std::string off = choices.WhyNotChoosing();
   const std::string& why = off.empty() ? unable : off;
   if (!why.empty()) {
-    DeclineBirth(choices, meetings, communicator, why);
+    DeclineInit(choices, rendezvous, communicator, why);
     if (!wanted.empty()) WarnOnce(communicator, why);
     return {};
   }
   // The bounds are attested with the other values: ranks that would add different bounds do not agree.
   communicator.config.set_ctas = TextOf(wanted);
-  const Verdict verdict = MeetBeforeInit(choices, meetings, communicator);
+  const Verdict verdict = VoteBeforeInit(choices, rendezvous, communicator);
   if (verdict.agreed) {
     if (!wanted.empty() && FirstTime("bounds: " + communicator.config.set_ctas))
       Log(LogLevel::kInfo, "rank {} initialises a communicator with {}, as rules say",
@@ -115,7 +115,7 @@ CtaBounds AgreeOnCtas(const LoadedChoices& choices, MeetingPlaces& meetings, Com
     return wanted;
   }
   communicator.config.set_ctas.clear();
-  if (verdict.timed_out) meetings.GiveUpBirths();
+  if (verdict.timed_out) rendezvous.GiveUpInits();
   WarnOnce(communicator, verdict.reason);
   return {};
 }

@@ -7,7 +7,7 @@
 
 #include "plugin/runtime/communicator.h"
 #include "plugin/runtime/loaded_choices.h"
-#include "plugin/runtime/meeting_places.h"
+#include "plugin/runtime/rendezvous_points.h"
 
 namespace dynamiccl {
 
@@ -16,7 +16,7 @@ namespace dynamiccl {
 // this rank cannot wait or cannot set bounds; empty: it can. Runs on the making thread, before the library is
 // called. Blocks until the ranks have a verdict: while the leader's process lives, at most the attestation's
 // time-out. Logs once why nothing is set.
-CtaBounds AgreeOnCtas(const LoadedChoices& choices, MeetingPlaces& meetings, Communicator& communicator,
+CtaBounds AgreeOnCtas(const LoadedChoices& choices, RendezvousPoints& rendezvous, Communicator& communicator,
                       const CtaBounds& own, const std::string& unable);
 
 // Logs once why rules do not apply to this communicator, if there are rules about communicators.

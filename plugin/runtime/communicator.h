@@ -69,7 +69,7 @@ struct CommunicatorIdentity {
   // Equal on all ranks, and on no other communicator of the job.
   ControlToken token{};
   // The place where the communicator's ranks meet; invalid if they cannot meet.
-  MeetingPoint meeting;
+  RendezvousPoint rendezvous;
   // A number unique to this rank among the attesting ranks.
   int member = 0;
   // Rank of this process in its job, as far as it is known. Replaces %r in paths.

@@ -40,19 +40,20 @@ std::string PinsOf(const CommunicatorConfig& config, const std::string& by_varia
 
 // Decides first by what this rank knows itself. Otherwise the rank pledges and waits for the leader's
 // verdict.
-Verdict Ask(const LoadedChoices& choices, MeetingPlaces& meetings, const Communicator* communicator,
+Verdict Ask(const LoadedChoices& choices, RendezvousPoints& rendezvous, const Communicator* communicator,
             const std::string& constants) {
   const std::string why_not = choices.WhyNotChoosing();
   if (!why_not.empty()) return No(why_not);
   if (communicator == nullptr) return VouchedFor(choices);
   const CommunicatorIdentity& of = communicator->identity;
   if (of.within_process || of.info.n_ranks == 1) return {.agreed = true};
-  if (meetings.given_up()) return No("an earlier communicator was not attested in time");
-  if (!of.meeting.valid()) return No("the unique id carries no address and DYNAMICCL_RENDEZVOUS is not set");
-  PledgeMessage pledge{of.meeting.root, of.token, of.member,
-                       of.info.n_ranks, {},       AttestedOf(choices, *communicator, constants)};
-  pledge.of_leader = meetings.IsLocal(of.meeting);
-  auto verdict = PledgeAndWait(of.meeting, pledge, meetings.attest_timeout_ms());
+  if (rendezvous.given_up()) return No("an earlier communicator was not attested in time");
+  if (!of.rendezvous.valid())
+    return No("the unique id carries no address and DYNAMICCL_RENDEZVOUS is not set");
+  PledgeMessage pledge{of.rendezvous.root, of.token, of.member,
+                       of.info.n_ranks,    {},       AttestedOf(choices, *communicator, constants)};
+  pledge.of_leader = rendezvous.IsLocal(of.rendezvous);
+  auto verdict = PledgeAndWait(of.rendezvous, pledge, rendezvous.attest_timeout_ms());
   if (!verdict) return No(verdict.error().message, true);
   return *verdict;
 }
@@ -69,10 +70,11 @@ AttestedValues AttestedOf(const LoadedChoices& choices, const Communicator& comm
   return values;
 }
 
-AttestationState AttestCommunicator(const LoadedChoices& choices, MeetingPlaces& meetings, int launched_rank,
-                                    const Communicator* communicator, const std::string& constants) {
-  const Verdict verdict = Ask(choices, meetings, communicator, constants);
-  if (verdict.timed_out) meetings.GiveUp();
+AttestationState AttestCommunicator(const LoadedChoices& choices, RendezvousPoints& rendezvous,
+                                    int launched_rank, const Communicator* communicator,
+                                    const std::string& constants) {
+  const Verdict verdict = Ask(choices, rendezvous, communicator, constants);
+  if (verdict.timed_out) rendezvous.GiveUp();
   if (!verdict.agreed && FirstTime(verdict.reason)) {
     const int rank = communicator != nullptr ? communicator->identity.member : launched_rank;
     Log(LogLevel::kWarn, "rank {} keeps NCCL's choice: {}", rank, verdict.reason);
@@ -83,27 +85,28 @@ AttestationState AttestCommunicator(const LoadedChoices& choices, MeetingPlaces&
                                                   : AttestationState::kAttested;
 }
 
-void DeclineToAttest(const LoadedChoices& choices, const MeetingPlaces& meetings,
+void DeclineToAttest(const LoadedChoices& choices, const RendezvousPoints& rendezvous,
                      const Communicator& communicator) {
   const CommunicatorIdentity& of = communicator.identity;
   // n_ranks is 0 for a child whose size is not known yet.
   const bool alone = of.within_process || of.info.n_ranks <= 1;
-  if (alone || !of.meeting.valid() || meetings.given_up()) return;
-  const PledgeMessage message{of.meeting.root,
+  if (alone || !of.rendezvous.valid() || rendezvous.given_up()) return;
+  const PledgeMessage message{of.rendezvous.root,
                               of.token,
                               of.member,
                               of.info.n_ranks,
                               "NCCL initialises others of its size there at the same time",
                               choices.Attested()};
   // One attempt is enough: if this message does not arrive, the leader's time-out has the same effect.
-  (void)PledgeAndLeave(of.meeting, message, kDeclineMs);
+  (void)PledgeAndLeave(of.rendezvous, message, kDeclineMs);
 }
 
-AttestationState DeferAttestation(const LoadedChoices& choices, const MeetingPlaces& meetings,
+AttestationState DeferAttestation(const LoadedChoices& choices, const RendezvousPoints& rendezvous,
                                   const Communicator& communicator) {
-  if (!choices.WhyNotChoosing().empty() || meetings.given_up()) return AttestationState::kNotAttested;
+  if (!choices.WhyNotChoosing().empty() || rendezvous.given_up()) return AttestationState::kNotAttested;
   if (communicator.identity.info.n_ranks == 1) return AttestationState::kSingleRank;
-  return communicator.identity.meeting.valid() ? AttestationState::kDeferred : AttestationState::kNotAttested;
+  return communicator.identity.rendezvous.valid() ? AttestationState::kDeferred
+                                                  : AttestationState::kNotAttested;
 }
 
 }  // namespace dynamiccl

@@ -8,7 +8,7 @@
 
 #include "plugin/runtime/communicator.h"
 #include "plugin/runtime/loaded_choices.h"
-#include "plugin/runtime/meeting_places.h"
+#include "plugin/runtime/rendezvous_points.h"
 
 namespace dynamiccl {
 
@@ -33,20 +33,21 @@ AttestedValues AttestedOf(const LoadedChoices& choices, const Communicator& comm
 
 // Attests a communicator, on the thread of the tuner's init. `communicator` is null if it is not known which
 // one NCCL is initialising. Blocks until there is a verdict: while all ranks live, at most the attestation's
-// time-out, and never without a limit. Logs once why the ranks do not agree, and gives up later meetings
+// time-out, and never without a limit. Logs once why the ranks do not agree, and gives up later votes
 // after a time-out. `launched_rank` is this process's rank by the launcher, for the log.
-AttestationState AttestCommunicator(const LoadedChoices& choices, MeetingPlaces& meetings, int launched_rank,
-                                    const Communicator* communicator, const std::string& constants);
+AttestationState AttestCommunicator(const LoadedChoices& choices, RendezvousPoints& rendezvous,
+                                    int launched_rank, const Communicator* communicator,
+                                    const std::string& constants);
 
 // Tells the ranks that attest this communicator inside NCCL's init that this rank does not, because it cannot
 // identify the communicator there. Makes one attempt and blocks for half a second at most.
-void DeclineToAttest(const LoadedChoices& choices, const MeetingPlaces& meetings,
+void DeclineToAttest(const LoadedChoices& choices, const RendezvousPoints& rendezvous,
                      const Communicator& communicator);
 
 // Returns the state of a communicator that NCCL initialised together with others in a group, and that its
 // first call has identified. Nobody waits then: the attested values travel with every exchange of masks
-// (mask_meetings.h).
-AttestationState DeferAttestation(const LoadedChoices& choices, const MeetingPlaces& meetings,
+// (mask_votes.h).
+AttestationState DeferAttestation(const LoadedChoices& choices, const RendezvousPoints& rendezvous,
                                   const Communicator& communicator);
 
 }  // namespace dynamiccl

@@ -13,7 +13,7 @@
 #include "plugin/runtime/socket.h"
 #include "src/base/clock.h"
 #include "src/base/job_fail_point.h"
-#include "src/decision/meeting_member.h"
+#include "src/decision/voting_member.h"
 
 namespace dynamiccl {
 namespace {
@@ -47,14 +47,14 @@ std::vector<std::byte> ReceiveMessage(int fd, int64_t deadline_ns) {
 
 }  // namespace
 
-Result<Verdict> PledgeAndWait(const MeetingPoint& meeting, const PledgeMessage& pledge, int leader_ms) {
-  const std::vector<std::byte> message = EncodePledge(pledge, meeting.secret);
+Result<Verdict> PledgeAndWait(const RendezvousPoint& rendezvous, const PledgeMessage& pledge, int leader_ms) {
+  const std::vector<std::byte> message = EncodePledge(pledge, rendezvous.secret);
   const int64_t leader_ns = int64_t{leader_ms} * 1'000'000;
   PassJobFailPoint(JobFailPoint::kAttestBegin);
   int64_t deadline = MonotonicNanoseconds() + leader_ns;
   bool sent = false;
   do {
-    auto fd = Connect(meeting.address, meeting.port, std::max(MillisecondsUntil(deadline), 1));
+    auto fd = Connect(rendezvous.address, rendezvous.port, std::max(MillisecondsUntil(deadline), 1));
     if (fd && SendAll(fd->get(), message)) {
       PassJobFailPoint(JobFailPoint::kAttestPledged);
       // The deadline is extended only once, so a leader that turns this rank away repeatedly cannot hold it
@@ -62,16 +62,16 @@ Result<Verdict> PledgeAndWait(const MeetingPoint& meeting, const PledgeMessage& 
       if (!std::exchange(sent, true)) deadline = MonotonicNanoseconds() + leader_ns + kAnswerNs;
       const std::vector<std::byte> answer = ReceiveMessage(fd->get(), deadline);
       PassJobFailPoint(JobFailPoint::kAttestVerdict);
-      if (!answer.empty()) return DecodeVerdict(answer, pledge.communicator, meeting.secret);
+      if (!answer.empty()) return DecodeVerdict(answer, pledge.communicator, rendezvous.secret);
     }
     std::this_thread::sleep_for(kRetry);
   } while (MonotonicNanoseconds() < deadline);
-  return MakeError(ErrorKind::kUnavailable, "no answer from {}:{}", meeting.address, meeting.port);
+  return MakeError(ErrorKind::kUnavailable, "no answer from {}:{}", rendezvous.address, rendezvous.port);
 }
 
-Status PledgeAndLeave(const MeetingPoint& meeting, const PledgeMessage& pledge, int connect_ms) {
-  DYNAMICCL_TRY(const ControlSocket fd, Connect(meeting.address, meeting.port, connect_ms));
-  return SendAll(fd.get(), EncodePledge(pledge, meeting.secret));
+Status PledgeAndLeave(const RendezvousPoint& rendezvous, const PledgeMessage& pledge, int connect_ms) {
+  DYNAMICCL_TRY(const ControlSocket fd, Connect(rendezvous.address, rendezvous.port, connect_ms));
+  return SendAll(fd.get(), EncodePledge(pledge, rendezvous.secret));
 }
 
 }  // namespace dynamiccl

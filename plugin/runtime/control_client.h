@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's end of the control plane in the meeting about a communicator: sends its pledge and waits for the
+// A rank's end of the control plane in the vote about a communicator: sends its pledge and waits for the
 // verdict, on the calling thread. PledgeSender handles pledges for which nobody may block.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace dynamiccl {
 // An error means that no answer came in time. The other ranks may have received a yes. So this rank must keep
 // NCCL's choice: it must never pledge for a situation of this communicator. Without this rank's pledge no
 // rank uses a table entry.
-Result<Verdict> PledgeAndWait(const MeetingPoint& meeting, const PledgeMessage& pledge, int leader_ms);
+Result<Verdict> PledgeAndWait(const RendezvousPoint& rendezvous, const PledgeMessage& pledge, int leader_ms);
 
 // Milliseconds that a rank may take to tell the leader that it takes no part. It makes one attempt while the
 // other ranks wait. If the attempt fails, the leader's time-out has the same effect.
@@ -23,6 +23,6 @@ inline constexpr int kDeclineMs = 500;
 
 // Sends the pledge and does not wait for a verdict. A rank that takes no part tells the others this way.
 // Blocks for `connect_ms` at most; returns an error if it did not reach the leader.
-Status PledgeAndLeave(const MeetingPoint& meeting, const PledgeMessage& pledge, int connect_ms);
+Status PledgeAndLeave(const RendezvousPoint& rendezvous, const PledgeMessage& pledge, int connect_ms);
 
 }  // namespace dynamiccl

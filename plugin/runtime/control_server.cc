@@ -91,7 +91,7 @@ void ControlServer::SaveIfRequested() {
   saved_.notify_all();
 }
 
-// Each round waits, receives, accepts, ends meetings, closes connections, sends verdicts, and advances
+// Each round waits, receives, accepts, ends votes, closes connections, sends verdicts, and advances
 // switching.
 void ControlServer::Run() {
   while (true) {
@@ -114,12 +114,12 @@ void ControlServer::Run() {
   }
 }
 
-// Returns the milliseconds until the next deadline of a meeting, of a silent connection or of switching; -1:
+// Returns the milliseconds until the next deadline of a vote, of a silent connection or of switching; -1:
 // no deadline.
 int ControlServer::NextTimeoutMs() const {
   int64_t next = INT64_MAX;
-  for (const auto& [token, meeting] : meetings_) {
-    if (!meeting.attestation.verdict()) next = std::min(next, meeting.deadline_ns);
+  for (const auto& [token, vote] : votes_) {
+    if (!vote.attestation.verdict()) next = std::min(next, vote.deadline_ns);
   }
   for (const Peer& peer : peers_) {
     if (!peer.pledged && !peer.joined) next = std::min(next, peer.since_ns + kSilenceNs);
@@ -208,61 +208,60 @@ bool ControlServer::HandlePledge(Peer& peer, const ControlSecret& secret) {
   peer.member = pledge->member;
   peer.secret = secret;
   if (agreed_.Contains(pledge->communicator)) return true;
-  Meeting& meeting = MeetingOf(*pledge);
-  if (pledge->kind == MeetingKind::kBirth) meeting.answered.insert(pledge->member);
-  Attestation& attestation = meeting.attestation;
+  Vote& vote = VoteOf(*pledge);
+  if (pledge->kind == VoteKind::kInit) vote.answered.insert(pledge->member);
+  Attestation& attestation = vote.attestation;
   if (!pledge->declines.empty()) attestation.Decline(pledge->member, pledge->declines);
   if (pledge->of_leader) attestation.LeaderTakesPart();
   attestation.Pledge(pledge->member, pledge->n_ranks, pledge->values);
   return true;
 }
 
-// The first pledge begins the meeting and its time. A meeting about a situation gets a fraction of the
-// time-out, so that all late situations of a job together take no longer than one late communicator.
-ControlServer::Meeting& ControlServer::MeetingOf(const PledgeMessage& pledge) {
+// The first pledge begins the vote and its time. A vote about a situation gets a fraction of the time-out, so
+// that all late situations of a job together take no longer than one late communicator.
+ControlServer::Vote& ControlServer::VoteOf(const PledgeMessage& pledge) {
   const bool about_situation =
-      pledge.kind == MeetingKind::kSituation || pledge.kind == MeetingKind::kSituationWithLeader;
+      pledge.kind == VoteKind::kSituation || pledge.kind == VoteKind::kSituationWithLeader;
   const int64_t patience = about_situation ? timeout_ns_ / kMaxLateSituations : timeout_ns_;
-  // The leader of a child is a rank of the original communicator, and may not be in the child. A birth is
-  // always that of a unique id, whose leader takes part.
-  const bool only_with_leader = pledge.communicator == pledge.root || pledge.kind == MeetingKind::kBirth ||
-                                pledge.kind == MeetingKind::kSituationWithLeader;
-  const auto [found, created] = meetings_.try_emplace(pledge.communicator, pledge.n_ranks, only_with_leader,
-                                                      MonotonicNanoseconds() + patience);
+  // The leader of a child is a rank of the original communicator, and may not be in the child. A vote before
+  // an init is always about a communicator with a unique id, whose leader takes part.
+  const bool only_with_leader = pledge.communicator == pledge.root || pledge.kind == VoteKind::kInit ||
+                                pledge.kind == VoteKind::kSituationWithLeader;
+  const auto [found, created] = votes_.try_emplace(pledge.communicator, pledge.n_ranks, only_with_leader,
+                                                   MonotonicNanoseconds() + patience);
   found->second.kind = pledge.kind;
   if (created) EndIfHopeless(pledge, found->second);
   return found->second;
 }
 
-// Before NCCL's init, the ranks meet about the communicator's birth. NCCL's init ends on no rank before all
-// ranks have begun it. So a rank that did not answer the meeting about the birth in its whole time does not
-// come to the communicator's attestation either. A birth that was refused at its first pledge has waited for
-// nobody, so it does not show who comes.
-const ControlServer::Meeting* ControlServer::MissedBirth(const PledgeMessage& pledge) const {
-  if (pledge.kind != MeetingKind::kCommunicator) return nullptr;
-  const auto birth = meetings_.find(BirthToken(pledge.communicator));
-  if (birth == meetings_.end()) return nullptr;
-  const bool all_came = birth->second.answered.size() >= static_cast<size_t>(pledge.n_ranks);
-  return birth->second.ran_out && !all_came ? &birth->second : nullptr;
+// The ranks vote before NCCL's init, and attest during it. The init ends on no rank before all ranks have
+// begun it. So a rank that did not answer the vote in its whole time does not come to the attestation either.
+// A vote that was refused at its first pledge has waited for nobody, so it does not show who comes.
+const ControlServer::Vote* ControlServer::MissedInit(const PledgeMessage& pledge) const {
+  if (pledge.kind != VoteKind::kCommunicator) return nullptr;
+  const auto init = votes_.find(InitToken(pledge.communicator));
+  if (init == votes_.end()) return nullptr;
+  const bool all_came = init->second.answered.size() >= static_cast<size_t>(pledge.n_ranks);
+  return init->second.ran_out && !all_came ? &init->second : nullptr;
 }
 
-void ControlServer::EndIfHopeless(const PledgeMessage& pledge, Meeting& meeting) {
-  if (const Meeting* birth = MissedBirth(pledge)) {
-    meeting.attestation.EndAs(*birth->attestation.verdict());
+void ControlServer::EndIfHopeless(const PledgeMessage& pledge, Vote& vote) {
+  if (const Vote* init = MissedInit(pledge)) {
+    vote.attestation.EndAs(*init->attestation.verdict());
     gave_up_ = true;
   }
-  if (gave_up_ || (gave_up_births_ && pledge.kind == MeetingKind::kBirth)) meeting.attestation.Expire();
+  if (gave_up_ || (gave_up_inits_ && pledge.kind == VoteKind::kInit)) vote.attestation.Expire();
 }
 
 void ControlServer::Expire() {
   const int64_t now = MonotonicNanoseconds();
-  for (auto& [token, meeting] : meetings_) {
-    if (meeting.attestation.verdict() || now < meeting.deadline_ns) continue;
-    meeting.attestation.Expire();
-    meeting.ran_out = true;
-    if (meeting.kind == MeetingKind::kBirth) {
-      gave_up_births_ = true;
-    } else if (meeting.kind == MeetingKind::kCommunicator || ++late_situations_ >= kMaxLateSituations) {
+  for (auto& [token, vote] : votes_) {
+    if (vote.attestation.verdict() || now < vote.deadline_ns) continue;
+    vote.attestation.Expire();
+    vote.ran_out = true;
+    if (vote.kind == VoteKind::kInit) {
+      gave_up_inits_ = true;
+    } else if (vote.kind == VoteKind::kCommunicator || ++late_situations_ >= kMaxLateSituations) {
       gave_up_ = true;
     }
   }
@@ -284,19 +283,19 @@ void ControlServer::CloseWhere(const std::vector<bool>& over) {
 const Verdict* ControlServer::VerdictOf(const Peer& peer) const {
   static const Verdict kYes{.agreed = true};
   if (!peer.pledged) return nullptr;
-  const auto meeting = meetings_.find(peer.communicator);
-  if (meeting == meetings_.end()) return agreed_.Contains(peer.communicator) ? &kYes : nullptr;
-  const auto& verdict = meeting->second.attestation.verdict();
+  const auto vote = votes_.find(peer.communicator);
+  if (vote == votes_.end()) return agreed_.Contains(peer.communicator) ? &kYes : nullptr;
+  const auto& verdict = vote->second.attestation.verdict();
   return verdict ? &*verdict : nullptr;
 }
 
 void ControlServer::NoteInformed(const Peer& peer) {
-  const auto meeting = meetings_.find(peer.communicator);
-  if (meeting == meetings_.end() || !meeting->second.attestation.verdict()->agreed) return;
-  meeting->second.informed.insert(peer.member);
-  if (!meeting->second.over()) return;
+  const auto vote = votes_.find(peer.communicator);
+  if (vote == votes_.end() || !vote->second.attestation.verdict()->agreed) return;
+  vote->second.informed.insert(peer.member);
+  if (!vote->second.over()) return;
   agreed_.Add(peer.communicator);
-  meetings_.erase(meeting);
+  votes_.erase(vote);
 }
 
 void ControlServer::SendVerdicts() {

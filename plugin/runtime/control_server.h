@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The leader's end of the control plane (docs/formats/control_plane.md): it collects the pledges of each
-// meeting and sends each rank the verdict. Ranks that switch tables stay connected (switch_leadership.h).
+// vote and sends each rank the verdict. Ranks that switch tables stay connected (switch_leadership.h).
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include <set>
 #include <vector>
 
-#include "plugin/runtime/agreed_meetings.h"
+#include "plugin/runtime/agreed_votes.h"
 #include "plugin/runtime/polling_thread.h"
 #include "plugin/runtime/socket.h"
 #include "plugin/runtime/switch_leadership.h"
@@ -21,14 +21,14 @@
 
 namespace dynamiccl {
 
-// Owned by the process's MeetingPlaces; in a job it is never destroyed. Its own thread does all the work.
+// Owned by the process's RendezvousPoints; in a job it is never destroyed. Its own thread does all the work.
 // That thread makes no CUDA call, because a call from another thread can invalidate a graph capture. A
-// connection that sends nothing, too little, or something damaged is closed, and the meeting goes on without
-// it. If a rank is missing at the end of a meeting's time, the verdict is a no for all ranks.
+// connection that sends nothing, too little, or something damaged is closed, and the vote goes on without
+// it. If a rank is missing at the end of a vote's time, the verdict is a no for all ranks.
 class ControlServer {
  public:
   // Listens on the first of `hosts` that belongs to this machine, and starts the thread; `port` 0: any port.
-  // A meeting lasts `timeout_ms` from its first pledge. Returns an error if it can listen on none of `hosts`.
+  // A vote lasts `timeout_ms` from its first pledge. Returns an error if it can listen on none of `hosts`.
   static Result<std::unique_ptr<ControlServer>> Start(const std::vector<std::string>& hosts, uint16_t port,
                                                       int timeout_ms,
                                                       std::unique_ptr<SwitchLeadership> switching = nullptr);
@@ -64,21 +64,21 @@ class ControlServer {
     int member = 0;
     ControlSecret secret{};
   };
-  // The meeting about one communicator, birth or situation, with its pledges.
-  struct Meeting {
-    Meeting(int ranks, bool only_with_leader, int64_t deadline)
+  // One vote with its pledges: about a communicator, before its init, or about a situation.
+  struct Vote {
+    Vote(int ranks, bool only_with_leader, int64_t deadline)
         : attestation(ranks, only_with_leader),
           deadline_ns(deadline),
           n_ranks(static_cast<size_t>(std::max(ranks, 1))) {}
     Attestation attestation;
     int64_t deadline_ns;
     const size_t n_ranks;
-    MeetingKind kind = MeetingKind::kCommunicator;
-    bool ran_out = false;    // the meeting lasted its whole time
-    std::set<int> answered;  // for a birth: members that pledged or declined, in time or later
+    VoteKind kind = VoteKind::kCommunicator;
+    bool ran_out = false;    // the vote lasted its whole time
+    std::set<int> answered;  // before an init: members that pledged or declined, in time or later
     std::set<int> informed;  // members to whom a yes was sent
-    // True if the meeting is no longer needed. Such meetings are dropped, because each communicator and each
-    // of its keys has one.
+    // True if the vote is no longer needed. Such votes are dropped, because each communicator and each of its
+    // keys has one.
     bool over() const { return informed.size() >= n_ranks; }
   };
 
@@ -93,20 +93,20 @@ class ControlServer {
   bool HandleFirstMessage(Peer& peer, size_t bytes);
   bool HandlePledge(Peer& peer, const ControlSecret& secret);
   bool HandleSwitching(Peer& peer);
-  Meeting& MeetingOf(const PledgeMessage& pledge);
+  Vote& VoteOf(const PledgeMessage& pledge);
   // Returns the verdict that this connection waits for; null if there is none yet.
   const Verdict* VerdictOf(const Peer& peer) const;
-  // Notes that the verdict was sent to `peer`, and drops a meeting that is over. A meeting that ended with a
-  // no stays, for its reason.
+  // Notes that the verdict was sent to `peer`, and drops a vote that is over. A vote that ended with a no
+  // stays, for its reason.
   void NoteInformed(const Peer& peer);
-  // Returns the meeting about the communicator's birth if it lasted its whole time and a rank never came;
-  // else null.
-  const Meeting* MissedBirth(const PledgeMessage& pledge) const;
-  // Refuses at once a meeting that could only time out.
-  void EndIfHopeless(const PledgeMessage& pledge, Meeting& meeting);
+  // Returns the vote before the communicator's init if it lasted its whole time and a rank never came; else
+  // null.
+  const Vote* MissedInit(const PledgeMessage& pledge) const;
+  // Refuses at once a vote that could only time out.
+  void EndIfHopeless(const PledgeMessage& pledge, Vote& vote);
   // Closes the connections for which `over` is true, and those that have been silent for too long.
   void CloseWhere(const std::vector<bool>& over);
-  // Ends the meetings whose time is over.
+  // Ends the votes whose time is over.
   void Expire();
   void SendVerdicts();
   void SaveIfRequested();
@@ -119,13 +119,13 @@ class ControlServer {
   // Only the server's thread uses the members below, up to late_situations_.
   std::vector<Peer> peers_;
   int64_t accept_from_ns_ = 0;  // no connection is accepted before this time; 0: any time
-  // Meetings stay, because a rank may ask for its verdict at any later time. Those that are over move to
+  // Votes stay, because a rank may ask for its verdict at any later time. Those that are over move to
   // agreed_.
-  std::map<ControlToken, Meeting> meetings_;
-  AgreedMeetings agreed_;
+  std::map<ControlToken, Vote> votes_;
+  AgreedVotes agreed_;
   const std::unique_ptr<SwitchLeadership> switching_;  // null: tables are not switched
-  bool gave_up_ = false;  // ranks were missing too often, so later meetings are refused at once
-  bool gave_up_births_ = false;
+  bool gave_up_ = false;  // ranks were missing too often, so later votes are refused at once
+  bool gave_up_inits_ = false;
   int late_situations_ = 0;
   std::mutex ending_mutex_;  // guards the next two
   std::condition_variable saved_;

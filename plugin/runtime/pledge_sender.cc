@@ -49,7 +49,7 @@ PledgeSender::~PledgeSender() {
   }
 }
 
-std::shared_ptr<PendingVerdict> PledgeSender::Send(const MeetingPoint& meeting, PledgeMessage pledge,
+std::shared_ptr<PendingVerdict> PledgeSender::Send(const RendezvousPoint& rendezvous, PledgeMessage pledge,
                                                    int leader_ms,
                                                    std::shared_ptr<const std::atomic<bool>> gone,
                                                    bool has_rank) {
@@ -58,7 +58,7 @@ std::shared_ptr<PendingVerdict> PledgeSender::Send(const MeetingPoint& meeting, 
     const std::lock_guard lock(mutex_);
     const int64_t now = MonotonicNanoseconds();
     Sent& sent = queued_.emplace_back();
-    sent.meeting = meeting;
+    sent.rendezvous = rendezvous;
     sent.pledge = std::move(pledge);
     sent.leader_ns = leader_ms * kMillisecondNs;
     sent.reach_until_ns = now + sent.leader_ns;
@@ -113,7 +113,7 @@ void PledgeSender::AdoptQueued() {
 bool PledgeSender::Advance(Sent& sent) {
   const int64_t now = MonotonicNanoseconds();
   if (sent.gone && sent.gone->load()) sent.member.Release();
-  if (sent.pledge.kind == MeetingKind::kBirth) ReleaseIfDisconnected(sent);
+  if (sent.pledge.kind == VoteKind::kInit) ReleaseIfDisconnected(sent);
   if (!sent.member.decision() && now >= sent.next_try_ns) TryToSend(sent, now);
   if (!sent.member.decision()) {
     WarnIfLate(sent, now);
@@ -124,31 +124,31 @@ bool PledgeSender::Advance(Sent& sent) {
 }
 
 void PledgeSender::TryToSend(Sent& sent, int64_t now_ns) {
-  const MeetingPoint& meeting = sent.meeting;
+  const RendezvousPoint& rendezvous = sent.rendezvous;
   if (sent.fd.valid()) ++sent.overdue;
   sent.fd.Reset();
   sent.received.clear();
   const int64_t left_ms = (sent.reach_until_ns - now_ns) / kMillisecondNs;
   const bool enough = left_ms <= 0 || timed_out_ >= kMaxLateSituations;
   const auto time_out = [&] {
-    const std::string why = fmt::format("no answer from {}:{}", meeting.address, meeting.port);
+    const std::string why = fmt::format("no answer from {}:{}", rendezvous.address, rendezvous.port);
     timed_out_ += sent.member.FallBackToNccl(why) ? 1 : 0;
   };
   if (enough) time_out();
   if (sent.member.decision()) return;
   const int patience_ms = sent.member.pledged() ? kConnectMs : static_cast<int>(left_ms);
-  auto fd = Connect(meeting.address, meeting.port, std::min(patience_ms, kConnectMs));
+  auto fd = Connect(rendezvous.address, rendezvous.port, std::min(patience_ms, kConnectMs));
   if (fd) {
     // From here on bytes may arrive, so a time-out must not resolve the pledge any more.
-    if (sent.member.Pledge() && SendAll(fd->get(), EncodePledge(sent.pledge, meeting.secret))) {
+    if (sent.member.Pledge() && SendAll(fd->get(), EncodePledge(sent.pledge, rendezvous.secret))) {
       sent.fd = std::move(*fd);
       sent.connected_ns = MonotonicNanoseconds();
       PassJobFailPoint(JobFailPoint::kMaskPledged);
     }
   } else if (fd.error().kind == ErrorKind::kPeerFailed) {
     time_out();  // has no effect if the rank has pledged
-    if (sent.pledge.kind == MeetingKind::kBirth)
-      sent.member.Release(fmt::format("the process at {}:{} has ended", meeting.address, meeting.port));
+    if (sent.pledge.kind == VoteKind::kInit)
+      sent.member.Release(fmt::format("the process at {}:{} has ended", rendezvous.address, rendezvous.port));
   }
   ReleaseIfLeaderEnded(sent, !fd && fd.error().kind == ErrorKind::kPeerFailed);
   const int again_ms = sent.member.pledged() ? kAskAgainMs : kReachAgainMs;
@@ -169,7 +169,7 @@ void PledgeSender::ReleaseIfLeaderEnded(Sent& sent, bool refused) {
     sent.refused_ns = now_ns;
   } else if (now_ns - sent.refused_ns >= kLastingNs) {
     sent.member.Release(fmt::format("the process at {}:{} has ended, and with it the communicator",
-                                    sent.meeting.address, sent.meeting.port));
+                                    sent.rendezvous.address, sent.rendezvous.port));
   }
 }
 
@@ -183,8 +183,8 @@ void PledgeSender::ReleaseIfDisconnected(Sent& sent) const {
   const bool lasts = sent.fd.valid() && now_ns - sent.connected_ns >= kLastingNs;
   sent.disconnected_ns = lasts ? 0 : sent.disconnected_ns + step_ns;
   if (sent.fd.valid() || sent.disconnected_ns < max_disconnected_ns_) return;
-  sent.member.Release(fmt::format("no connection to {}:{} in {} s", sent.meeting.address, sent.meeting.port,
-                                  max_disconnected_ns_ / (1'000 * kMillisecondNs)));
+  sent.member.Release(fmt::format("no connection to {}:{} in {} s", sent.rendezvous.address,
+                                  sent.rendezvous.port, max_disconnected_ns_ / (1'000 * kMillisecondNs)));
 }
 
 void PledgeSender::WarnIfLate(Sent& sent, int64_t now_ns) const {
@@ -192,14 +192,14 @@ void PledgeSender::WarnIfLate(Sent& sent, int64_t now_ns) const {
   sent.warn_ns = 0;
   // There are hundreds of situations (kinds of calls), and one warning is enough for all of them.
   static std::atomic<bool> warned_of_situation{false};
-  if (sent.pledge.kind != MeetingKind::kBirth && warned_of_situation.exchange(true)) return;
+  if (sent.pledge.kind != VoteKind::kInit && warned_of_situation.exchange(true)) return;
   const std::string end =
-      sent.pledge.kind == MeetingKind::kBirth
+      sent.pledge.kind == VoteKind::kInit
           ? fmt::format("the end of that process, or {} s without a connection to it, ends that",
                         max_disconnected_ns_ / (1'000 * kMillisecondNs))
           : "an abort of the communicator ends that";
   Log(LogLevel::kWarn, "rank {} has pledged itself and waits for the verdict of {}:{}; {}",
-      sent.pledge.member, sent.meeting.address, sent.meeting.port, end);
+      sent.pledge.member, sent.rendezvous.address, sent.rendezvous.port, end);
 }
 
 bool PledgeSender::Receive(Sent& sent) {
@@ -213,7 +213,7 @@ bool PledgeSender::Receive(Sent& sent) {
   if (!total) return false;
   if (sent.received.size() < *total) return true;
   const auto verdict =
-      DecodeVerdict(std::span(sent.received).first(*total), sent.pledge.communicator, sent.meeting.secret);
+      DecodeVerdict(std::span(sent.received).first(*total), sent.pledge.communicator, sent.rendezvous.secret);
   if (!verdict) return false;
   PassJobFailPoint(JobFailPoint::kMaskVerdict);
   sent.member.ApplyVerdict(*verdict);

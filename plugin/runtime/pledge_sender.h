@@ -12,17 +12,17 @@
 #include "plugin/runtime/polling_thread.h"
 #include "plugin/runtime/socket.h"
 #include "src/decision/control_messages.h"
-#include "src/decision/meeting_member.h"
 #include "src/decision/pending_verdict.h"
+#include "src/decision/voting_member.h"
 
 namespace dynamiccl {
 
-// Owned by the process's MeetingPlaces, which makes it for the first pledge; in a job it is never destroyed.
-// Its own thread does the work. It asks again if a leader cannot be reached, or turns this rank away because
-// it does not know the communicator yet.
+// Owned by the process's RendezvousPoints, which makes it for the first pledge; in a job it is never
+// destroyed. Its own thread does the work. It asks again if a leader cannot be reached, or turns this rank
+// away because it does not know the communicator yet.
 class PledgeSender {
  public:
-  // Milliseconds after which a rank stops waiting for the verdict of a meeting before NCCL's init, if it has
+  // Milliseconds after which a rank stops waiting for the verdict of a vote before NCCL's init, if it has
   // had no lasting connection to the leader in that time.
   static constexpr int kMaxDisconnectedMs = 30'000;
 
@@ -41,11 +41,11 @@ class PledgeSender {
   // - `*gone` and ReleaseGone.
   // - The end of the leader's process, if that process `has_rank` in the communicator. The communicator is
   //   then dead, and NCCL can fail the call as it would without DynamICCL.
-  // - For a birth, also the end of the leader's process, or `max_disconnected_ms` without a lasting
+  // - For an init, also the end of the leader's process, or `max_disconnected_ms` without a lasting
   // connection to it.
   //   This rank has not begun NCCL's init then, so NCCL's init succeeds on no rank.
   // Once a pledge may have arrived, no time-out resolves it.
-  std::shared_ptr<PendingVerdict> Send(const MeetingPoint& meeting, PledgeMessage pledge, int leader_ms,
+  std::shared_ptr<PendingVerdict> Send(const RendezvousPoint& rendezvous, PledgeMessage pledge, int leader_ms,
                                        std::shared_ptr<const std::atomic<bool>> gone, bool has_rank = false);
   // Any thread: releases at once the pledges about communicators that are gone.
   void ReleaseGone() { thread_.Wake(); }
@@ -53,7 +53,7 @@ class PledgeSender {
  private:
   // One pledge under way. Only the thread uses it once it is in sent_.
   struct Sent {
-    MeetingPoint meeting;
+    RendezvousPoint rendezvous;
     PledgeMessage pledge;
     int64_t leader_ns = 0;       // the leader's time for its verdict
     int overdue = 0;             // attempts whose verdict did not come in time
@@ -61,13 +61,13 @@ class PledgeSender {
     int64_t next_try_ns = 0;     // when the next attempt is due; while connected: when the verdict is overdue
     int64_t warn_ns = 0;         // when to warn the user that this rank waits; 0: already warned
     int64_t connected_ns = 0;    // when `fd` was made
-    int64_t seen_ns = 0;         // for a birth: when it was last examined; 0: not pledged yet
-    int64_t disconnected_ns = 0;  // for a birth: time without a lasting connection
+    int64_t seen_ns = 0;         // for an init: when it was last examined; 0: not pledged yet
+    int64_t disconnected_ns = 0;  // for an init: time without a lasting connection
     std::shared_ptr<const std::atomic<bool>> gone;
     std::shared_ptr<PendingVerdict> verdict;
     bool has_rank = false;   // the leader's process is a rank of the communicator
     int64_t refused_ns = 0;  // since when the leader's host refuses connections; 0: it does not
-    MeetingMember member;
+    VotingMember member;
     ControlSocket fd;  // invalid: the pledge must be sent (again)
     std::vector<std::byte> received;
   };
@@ -88,7 +88,7 @@ class PledgeSender {
   // Releases a pledge if the leader's host has refused connections for a second: the leader's process has
   // ended.
   static void ReleaseIfLeaderEnded(Sent& sent, bool refused);
-  // Releases the pledge about a birth if it has had no connection for too long, because no abort can free a
+  // Releases the pledge about an init if it has had no connection for too long, because no abort can free a
   // rank before NCCL's init.
   void ReleaseIfDisconnected(Sent& sent) const;
   // Warns once if this rank has waited for long.

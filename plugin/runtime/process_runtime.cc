@@ -18,7 +18,7 @@ ProcessRuntime::ProcessRuntime()
       plugins_(settings_),
       files_(settings_, choices_, computed_entries_),
       tables_(settings_, choices_.policy(), [this] { return ValuesOfThisProcess(); }),
-      meetings_(settings_, choices_, [this] { return tables_.NewLeadership(); }) {
+      rendezvous_(settings_, choices_, [this] { return tables_.NewLeadership(); }) {
   if (TimesCalls(settings_)) StartTiming();
   if (settings_.mode == Mode::kObserve && !AccountsForCalls(settings_)) {
     Log(LogLevel::kWarn, "mode observe without DYNAMICCL_TRACE or DYNAMICCL_METRICS: nothing is recorded");
@@ -65,7 +65,7 @@ MetricsSource ProcessRuntime::Metrics() {
 
 // Without a server here no ranks meet at this process, so it leads none.
 bool ProcessRuntime::GuardTable(GuardSubject subject) {
-  ControlServer* const server = meetings_.server();
+  ControlServer* const server = rendezvous_.server();
   if (server == nullptr) return false;
   subject.store = files_.site_store();
   subject.all_timed = settings_.times == Timed::kAll;
@@ -77,13 +77,13 @@ bool ProcessRuntime::GuardTable(GuardSubject subject) {
 void ProcessRuntime::Release(Communicator& communicator) {
   communicator.gone.store(true);
   if (communicator.switching.tables) tables_.switch_thread().Leave(communicator.switching.tables);
-  meetings_.ReleaseGone();
+  rendezvous_.ReleaseGone();
 }
 
 void ProcessRuntime::SaveAtExit() noexcept {
   files_.SaveDecisions();
   NoThrow([this] {
-    ControlServer* const server = meetings_.server();
+    ControlServer* const server = rendezvous_.server();
     const bool learns = tables_.has_guards() && !settings_.site_store_path.empty();
     if (server != nullptr && learns) server->SaveResults();
   });

@@ -10,9 +10,9 @@
 #include "plugin/runtime/job_files.h"
 #include "plugin/runtime/job_settings.h"
 #include "plugin/runtime/loaded_choices.h"
-#include "plugin/runtime/meeting_places.h"
 #include "plugin/runtime/plugin_offers.h"
 #include "plugin/runtime/process_memory.h"
+#include "plugin/runtime/rendezvous_points.h"
 #include "plugin/times/collective_times.h"
 
 namespace dynamiccl {
@@ -30,7 +30,7 @@ class ProcessRuntime {
   const JobSettings& settings() const { return settings_; }
   const LoadedChoices& choices() const { return choices_; }
   CommunicatorRegistry& communicators() { return communicators_; }
-  MeetingPlaces& meetings() { return meetings_; }
+  RendezvousPoints& rendezvous() { return rendezvous_; }
   AdaptiveTables& tables() { return tables_; }
   PluginOffers& plugins() { return plugins_; }
   JobFiles& files() { return files_; }
@@ -75,7 +75,7 @@ class ProcessRuntime {
   PluginOffers plugins_;
   JobFiles files_;
   AdaptiveTables tables_;
-  MeetingPlaces meetings_;
+  RendezvousPoints rendezvous_;
   CallLedger unattributed_ledger_;
 };
 

@@ -158,7 +158,7 @@ bool SwitchLeadership::HandleTimes(const ControlToken& token, int rank, std::spa
   const auto times = DecodeTimes(message, token, communicator.secret);
   if (!times) return false;
   if (!communicator.guard) return true;
-  communicator.guard->AddTimes(TellerOf(rank, static_cast<int>(communicator.n_ranks)), times->times);
+  communicator.guard->AddTimes(ReporterOf(rank, static_cast<int>(communicator.n_ranks)), times->times);
   RunGuard(token, communicator, MonotonicNanoseconds());
   return true;
 }
@@ -176,10 +176,10 @@ void SwitchLeadership::SendTiming(const ControlToken& token, Communicator& commu
   if (communicator.sent_until == communicator.guard->all_timed_until()) return;
   communicator.sent_until = communicator.guard->all_timed_until();
   for (size_t rank = 0; rank < communicator.n_ranks; ++rank) {
-    const bool tells = TellerOf(static_cast<int>(rank), static_cast<int>(communicator.n_ranks)) >= 0;
-    if (!tells || communicator.fds[rank] < 0) continue;
+    const bool reports = ReporterOf(static_cast<int>(rank), static_cast<int>(communicator.n_ranks)) >= 0;
+    if (!reports || communicator.fds[rank] < 0) continue;
     (void)SendAll(communicator.fds[rank],
-                  EncodeTiming({token, tells, *communicator.sent_until}, communicator.secret));
+                  EncodeTiming({token, reports, *communicator.sent_until}, communicator.secret));
   }
 }
 

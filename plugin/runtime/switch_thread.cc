@@ -57,12 +57,12 @@ SwitchThread::SwitchThread(std::string policy_path, std::shared_ptr<const Policy
   thread_.Start([this] { Run(); });
 }
 
-void SwitchThread::Join(const MeetingPoint& meeting, const JoinMessage& join,
+void SwitchThread::Join(const RendezvousPoint& rendezvous, const JoinMessage& join,
                         std::shared_ptr<SwitchableTables> tables, std::shared_ptr<TimesReport> times) {
   {
     const std::lock_guard lock(mutex_);
     present_.emplace(join.communicator, tables);
-    LeaderLink link{meeting, join, tables, std::move(times), SwitchMember(tables->gate())};
+    LeaderLink link{rendezvous, join, tables, std::move(times), SwitchMember(tables->gate())};
     link.joined_ns = MonotonicNanoseconds();
     link.give_up_ns = link.joined_ns + reach_ns_;
     new_links_.push_back(std::move(link));
@@ -194,10 +194,10 @@ void SwitchThread::Disconnect(LeaderLink& link, int64_t now_ns) const {
 
 void SwitchThread::Connect(LeaderLink& link, int64_t now_ns) {
   PassJobFailPoint(JobFailPoint::kSwitchJoin);
-  auto fd = dynamiccl::Connect(link.meeting.address, link.meeting.port, kRetryMs);
+  auto fd = dynamiccl::Connect(link.rendezvous.address, link.rendezvous.port, kRetryMs);
   FreeIfLeaderEnded(link, !fd && fd.error().kind == ErrorKind::kPeerFailed, now_ns);
   link.next_try_ns = MonotonicNanoseconds() + int64_t{kRetryMs} * 1'000'000;
-  if (!fd || !SendAll(fd->get(), EncodeJoin(link.join, link.meeting.secret))) return;
+  if (!fd || !SendAll(fd->get(), EncodeJoin(link.join, link.rendezvous.secret))) return;
   link.fd = std::move(*fd);
   link.connected_ns = now_ns;
   link.unsent = link.proposed;
@@ -214,7 +214,7 @@ void SwitchThread::FreeIfLeaderEnded(LeaderLink& link, bool refused, int64_t now
   Log(LogLevel::kWarn,
       "rank {}: the process at {}:{} has ended, and with it a communicator of {} ranks: its verdict is not "
       "waited for",
-      link.join.member, link.meeting.address, link.meeting.port, link.join.n_ranks);
+      link.join.member, link.rendezvous.address, link.rendezvous.port, link.join.n_ranks);
   gate.Release();
 }
 
@@ -241,7 +241,7 @@ bool SwitchThread::SendTimes(LeaderLink& link) {
     const auto end = times.begin() + static_cast<std::ptrdiff_t>(std::min(times.size(), sent + kMaxTimes));
     const TimesMessage message{link.join.communicator,
                                {times.begin() + static_cast<std::ptrdiff_t>(sent), end}};
-    if (!SendAll(link.fd.get(), EncodeTimes(message, link.meeting.secret))) return false;
+    if (!SendAll(link.fd.get(), EncodeTimes(message, link.rendezvous.secret))) return false;
   }
   return true;
 }
@@ -249,18 +249,18 @@ bool SwitchThread::SendTimes(LeaderLink& link) {
 bool SwitchThread::SendProposals(LeaderLink& link) {
   for (const auto& [name, value] : std::exchange(link.unsent, {})) {
     const ProposalMessage message{link.join.communicator, {name, value}};
-    if (!SendAll(link.fd.get(), EncodeProposal(message, link.meeting.secret))) return false;
+    if (!SendAll(link.fd.get(), EncodeProposal(message, link.rendezvous.secret))) return false;
   }
   return true;
 }
 
 bool SwitchThread::HandleMessage(LeaderLink& link, std::span<const std::byte> message) {
   if (KindOf(message) == ControlKind::kTiming) {
-    const auto timing = DecodeTiming(message, link.join.communicator, link.meeting.secret);
+    const auto timing = DecodeTiming(message, link.join.communicator, link.rendezvous.secret);
     if (timing && link.times) link.times->SetOrders(timing->reports_times, timing->all_until);
     return timing.has_value();
   }
-  const auto decoded = DecodeSwitch(message, link.join.communicator, link.meeting.secret);
+  const auto decoded = DecodeSwitch(message, link.join.communicator, link.rendezvous.secret);
   if (!decoded) return false;
   if (decoded->message.kind == SwitchKind::kPrepare) return HandlePrepare(link, *decoded);
   if (decoded->message.kind == SwitchKind::kVerdict) HandleVerdict(link, decoded->message);
@@ -304,12 +304,12 @@ bool SwitchThread::SendDigest(LeaderLink& link, int64_t now_ns) {
   if (digest.checkpoints.empty() || link.tables->gate().released()) return true;
   for (const DigestCheckpoint& checkpoint : digest.checkpoints)
     link.reported_call = std::max(link.reported_call, checkpoint.call);
-  return SendAll(link.fd.get(), EncodeDigest(digest, link.meeting.secret)).has_value();
+  return SendAll(link.fd.get(), EncodeDigest(digest, link.rendezvous.secret)).has_value();
 }
 
 bool SwitchThread::Send(LeaderLink& link, const SwitchSends& sends) {
   for (const SwitchSend& send : sends) {
-    const auto bytes = EncodeSwitch({link.join.communicator, send.message, {}}, link.meeting.secret);
+    const auto bytes = EncodeSwitch({link.join.communicator, send.message, {}}, link.rendezvous.secret);
     if (!SendAll(link.fd.get(), bytes)) return false;
   }
   return true;

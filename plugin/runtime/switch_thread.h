@@ -41,8 +41,8 @@ class SwitchThread {
 
   // Any thread: adds a rank to those that switch the tables of this communicator. Nothing is switched before
   // all ranks have joined. `times` may be null: this rank reports no times.
-  void Join(const MeetingPoint& meeting, const JoinMessage& join, std::shared_ptr<SwitchableTables> tables,
-            std::shared_ptr<TimesReport> times = nullptr);
+  void Join(const RendezvousPoint& rendezvous, const JoinMessage& join,
+            std::shared_ptr<SwitchableTables> tables, std::shared_ptr<TimesReport> times = nullptr);
   // Any thread: a rank has enough times to send.
   void SendTimesSoon() { thread_.Wake(); }
   // Any thread: asks the leader to propose a live value to all ranks of the communicator. A later proposal
@@ -61,7 +61,7 @@ class SwitchThread {
  private:
   // One rank of this process and its connection to its leader. Only the thread uses it once it is in links_.
   struct LeaderLink {
-    MeetingPoint meeting;
+    RendezvousPoint rendezvous;
     JoinMessage join;
     std::shared_ptr<SwitchableTables> tables;
     std::shared_ptr<TimesReport> times;  // null: this rank reports no times

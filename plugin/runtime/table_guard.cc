@@ -53,7 +53,7 @@ TableGuard::TableGuard(GuardSubject subject, std::shared_ptr<const Policy> polic
     : subject_(std::move(subject)),
       totals_(totals),
       policy_(std::move(policy)),
-      calls_(TellersOf(subject_.n_ranks)),
+      calls_(ReportersOf(subject_.n_ranks)),
       guard_(NewGuard()) {
   ExpectWhatIsKnown();
 }
@@ -265,7 +265,7 @@ void TableGuard::Restart(std::shared_ptr<const Policy> policy, uint32_t version)
   first_version_ = version;
   seen_.clear();
   kept_.clear();
-  calls_ = TimedCalls(tellers());
+  calls_ = TimedCalls(reporters());
   added_probing_ns_ = 0;
   added_total_ns_ = {};
   guard_ = NewGuard();

@@ -47,10 +47,10 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   TableGuard(GuardSubject subject, std::shared_ptr<const Policy> policy, GuardTotals& totals);
 
   const ControlToken& communicator() const { return subject_.communicator; }
-  int tellers() const { return TellersOf(subject_.n_ranks); }
-  // Takes the times that one of the ranks sent; `teller` is the rank's number among the ranks that report
+  int reporters() const { return ReportersOf(subject_.n_ranks); }
+  // Takes the times that one of the ranks sent; `reporter` is the rank's number among the ranks that report
   // times.
-  void AddTimes(int teller, std::span<const CallTime> times) { calls_.TakeTimes(teller, times); }
+  void AddTimes(int reporter, std::span<const CallTime> times) { calls_.AddTimes(reporter, times); }
   // Reads the new calls, and returns an offer if there is a reason for one.
   std::optional<TableOffer> Tick(int64_t now_ns);
   // All calls below this number are to be timed. The number only rises.

@@ -9,7 +9,7 @@
 #include "plugin/border/no_throw.h"
 #include "plugin/border/real_nccl.h"
 #include "plugin/runtime/issuing_thread.h"
-#include "plugin/runtime/mask_meetings.h"
+#include "plugin/runtime/mask_votes.h"
 #include "plugin/runtime/runtime_instance.h"
 #include "plugin/tuner/nccl_logger.h"
 #include "src/base/settings.h"
@@ -153,11 +153,11 @@ void TunerSession::Start(const TunerInit& as_given) {
   OpenLog();
   const auto several = communicator_ ? std::nullopt : runtime_.communicators().AmbiguousCandidates(n_ranks);
   if (several) {
-    for (const auto& each : *several) DeclineToAttest(runtime_.choices(), runtime_.meetings(), *each);
+    for (const auto& each : *several) DeclineToAttest(runtime_.choices(), runtime_.rendezvous(), *each);
     deferred_init_ = std::make_unique<DeferredInit>(DeferredInit{options, constants});
     return;
   }
-  attestation_ = AttestCommunicator(runtime_.choices(), runtime_.meetings(), runtime_.settings().rank,
+  attestation_ = AttestCommunicator(runtime_.choices(), runtime_.rendezvous(), runtime_.settings().rank,
                                     communicator_.get(), constants);
   RecogniseByQuestions(n_ranks);
   const bool switches = attestation_ == AttestationState::kAttested && CanSwitch(options);
@@ -180,9 +180,9 @@ void TunerSession::RecogniseByQuestions(int n_ranks) {
 void TunerSession::ApplyAttestation(const EngineOptions& options, const std::string& constants) {
   if (attestation_ != AttestationState::kNotAttested) engine_ = std::make_shared<DecisionEngine>(options);
   if (attestation_ == AttestationState::kAttested)
-    masks_ = NewMaskAgreement(runtime_.meetings(), communicator_);
+    masks_ = NewMaskAgreement(runtime_.rendezvous(), communicator_);
   if (attestation_ == AttestationState::kDeferred)
-    masks_ = NewMaskAgreement(runtime_.meetings(), communicator_,
+    masks_ = NewMaskAgreement(runtime_.rendezvous(), communicator_,
                               AttestedOf(runtime_.choices(), *communicator_, constants));
 }
 
@@ -205,7 +205,7 @@ void TunerSession::FindByCall(IssuingThread& thread) {
   const std::unique_ptr<DeferredInit> found = std::move(deferred_init_);
   found->options.channels_are_pinned = channels_are_pinned_ = ChannelsStayNccls();
   OpenLog();
-  attestation_ = DeferAttestation(runtime_.choices(), runtime_.meetings(), *communicator_);
+  attestation_ = DeferAttestation(runtime_.choices(), runtime_.rendezvous(), *communicator_);
   ApplyAttestation(found->options, found->constants);
 }
 
@@ -229,7 +229,7 @@ bool TunerSession::SetsChunks(const TunerInit& init) {
 
 bool TunerSession::CanSwitch(const EngineOptions& options) const {
   return runtime_.settings().mode == Mode::kAdaptive && options.policy && communicator_->config.blocking &&
-         communicator_->identity.meeting.valid();
+         communicator_->identity.rendezvous.valid();
 }
 
 // The tables of all ranks come from the attested constants. What the leader's guard expects of them comes
@@ -245,7 +245,7 @@ void TunerSession::JoinSwitching(EngineOptions options, const CostModelInput& at
       engine_, VersionedEngines(runtime_.choices(), std::move(options), attested, guarded));
   SwitchThread& thread = runtime_.tables().switch_thread();
   if (guarded) StartGuard(used, init);
-  thread.Join(of.meeting, {of.meeting.root, of.token, of.member, of.info.n_ranks}, switching.tables,
+  thread.Join(of.rendezvous, {of.rendezvous.root, of.token, of.member, of.info.n_ranks}, switching.tables,
               switching.times);
 }
 
@@ -254,7 +254,7 @@ void TunerSession::StartGuard(const CostModelInput& input, const TunerInit& init
   const CommunicatorIdentity& of = communicator_->identity;
   communicator_->switching.times = std::make_shared<TimesReport>(
       [&thread = runtime_.tables().switch_thread()] { thread.SendTimesSoon(); });
-  if (!runtime_.meetings().IsLocal(of.meeting)) return;
+  if (!runtime_.rendezvous().IsLocal(of.rendezvous)) return;
   auto feed = std::make_shared<CallFeed>();
   GuardSubject subject{of.token, of.info.n_ranks, feed, input};
   subject.number_in_trace = [communicator = std::weak_ptr<const Communicator>(communicator_)] {

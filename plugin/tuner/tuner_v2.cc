@@ -5,7 +5,7 @@
 // protocol.
 #include "src/nccl_abi/tuner_v2.h"
 
-#include "plugin/runtime/mask_meetings.h"
+#include "plugin/runtime/mask_votes.h"
 #include "plugin/tuner/tuner_calls.h"
 
 namespace dynamiccl {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each pledge is compared with an earlier one. The first difference ends the meeting with no at once, and the
+// Each pledge is compared with an earlier one. The first difference ends the vote with no at once, and the
 // last of n_ranks equal pledges ends it with yes.
 #include "src/decision/attestation.h"
 

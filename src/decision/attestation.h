@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides whether all ranks of a communicator may use a table: they may when all of them pledged equal
-// values. This is the leader's side; meeting_member.h is a rank's. Protocol and proof obligations:
+// values. This is the leader's side; voting_member.h is a rank's. Protocol and proof obligations:
 // docs/agreement.md.
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace dynamiccl {
 
 // The values that must be equal on all ranks before any rank uses a table, each with its name in messages.
-// All are short texts, so that a message can print a difference. Only meetings about a situation
+// All are short texts, so that a message can print a difference. Only votes about a situation
 // (mask_agreement.h) set the last two: `mask`, what NCCL offers the rank, and `place`, the number of the call
 // at which the rank saw the mask.
 #define DYNAMICCL_ATTESTED_VALUES(X)                                                                   \
@@ -43,7 +43,7 @@ struct AttestedValues {
 // all are equal.
 std::string DescribeDifference(int rank_a, const AttestedValues& a, int rank_b, const AttestedValues& b);
 
-// The outcome of a meeting.
+// The outcome of a vote.
 struct Verdict {
   bool agreed = false;
   bool timed_out = false;  // ranks were missing: no rank waits for them again in this job
@@ -52,12 +52,12 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
-// The leader accepts at most this many meetings about situations in a job to which a rank comes late. Each
+// The leader accepts at most this many votes about situations in a job to which a rank comes late. Each
 // makes the other ranks wait a twentieth of the leader's time-out. So all of them together cost no more than
 // one wait for a communicator.
 inline constexpr int kMaxLateSituations = 20;
 
-// The leader's side of one meeting. The control server (plugin/runtime) owns it; one thread at a time. It is
+// The leader's side of one vote. The control server (plugin/runtime) owns it; one thread at a time. It is
 // pure state, without sockets and clocks. A verdict never changes once it exists, so every rank that asks
 // receives the same one.
 class Attestation {
@@ -76,15 +76,15 @@ class Attestation {
   void LeaderTakesPart() { leader_missing_ = false; }
   // Declares that a rank takes no part, so the verdict is no.
   void Decline(int member, const std::string& why);
-  // Ends the meeting with no, because the time is up. The reason names the missing ranks. In a child of a
+  // Ends the vote with no, because the time is up. The reason names the missing ranks. In a child of a
   // split the leader does not know which ranks of the parent are missing, so the reason names the ranks that
   // pledged.
   void Expire();
-  // Ends this meeting with the verdict of an earlier meeting of the same ranks that failed. A rank that was
+  // Ends this vote with the verdict of an earlier vote of the same ranks that failed. A rank that was
   // missing in the earlier one will not come now.
   void EndAs(const Verdict& earlier);
 
-  // The verdict; empty until the meeting has ended.
+  // The verdict; empty until the vote has ended.
   const std::optional<Verdict>& verdict() const { return verdict_; }
 
  private:

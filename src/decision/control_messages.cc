@@ -31,11 +31,11 @@ constexpr size_t kTextLimit = 128;
 // communicator, or a new communicator whose ranks also meet before NCCL initialises it.
 constexpr uint8_t kBeginning = 0;
 constexpr uint8_t kGrowing = 1;
-constexpr uint8_t kBeginningWithMeeting = 2;
+constexpr uint8_t kBeginningWithVote = 2;
 
 uint8_t PurposeOf(const UniqueIdBlock& block) {
   if (block.grown) return kGrowing;
-  return block.before_init ? kBeginningWithMeeting : kBeginning;
+  return block.before_init ? kBeginningWithVote : kBeginning;
 }
 
 // Writes an IPv6 address, or an IPv4 address as "::ffff:a.b.c.d", so one field of 16 bytes serves both.
@@ -155,9 +155,9 @@ std::optional<UniqueIdBlock> ReadBlock(std::span<const uint8_t, kUniqueIdBytes> 
   ByteReader reader(std::as_bytes(bytes));
   if (reader.Get<uint32_t>() != kBlockMagic || reader.Get<uint8_t>() != kBlockVersion) return std::nullopt;
   const auto purpose = reader.Get<uint8_t>();
-  if (purpose > kBeginningWithMeeting) return std::nullopt;
+  if (purpose > kBeginningWithVote) return std::nullopt;
   UniqueIdBlock block;
-  block.before_init = purpose == kBeginningWithMeeting;
+  block.before_init = purpose == kBeginningWithVote;
   block.port = reader.Get<uint16_t>();
   block.address = ToAddress(reader.Get<std::array<uint8_t, 16>>().data());
   block.secret = reader.Get<ControlSecret>();
@@ -175,7 +175,7 @@ ControlToken TokenOf(std::span<const uint8_t, kUniqueIdBytes> unique_id) {
   return HalfDigest("dynamiccl communicator").Add(unique_id).Finish();
 }
 
-ControlToken BirthToken(const ControlToken& communicator) {
+ControlToken InitToken(const ControlToken& communicator) {
   return HalfDigest("dynamiccl birth").Add(communicator).Finish();
 }
 
@@ -329,9 +329,9 @@ Result<PledgeMessage> DecodePledge(std::span<const std::byte> message, const Con
   pledge.member = reader.Get<int32_t>();
   pledge.n_ranks = reader.Get<int32_t>();
   const auto kind = reader.Get<uint8_t>();
-  if (kind > static_cast<uint8_t>(MeetingKind::kSituationWithLeader))
+  if (kind > static_cast<uint8_t>(VoteKind::kSituationWithLeader))
     return MakeError(ErrorKind::kCorrupt, "pledge about an unknown matter {}", kind);
-  pledge.kind = static_cast<MeetingKind>(kind);
+  pledge.kind = static_cast<VoteKind>(kind);
   pledge.of_leader = reader.Get<uint8_t>() != 0;
   pledge.declines = reader.GetText(kTextLimit);
 #define DYNAMICCL_GET_VALUE(name, sentence) pledge.values.name = reader.GetText(kTextLimit);

@@ -36,10 +36,10 @@ inline constexpr size_t kUniqueIdBytes = 128;
 inline constexpr size_t kUniqueIdBlockOffset = 64;
 
 // The address at which the ranks of a communicator meet, and the key that seals their messages.
-struct MeetingPoint {
+struct RendezvousPoint {
   std::string address;  // IPv4 or IPv6, numeric
   uint16_t port = 0;
-  // Token of the communicator for whose unique id this meeting point was made.
+  // Token of the communicator for whose unique id this rendezvous point was made.
   ControlToken root{};
   ControlSecret secret{};
   // True if the ranks also meet before NCCL initialises the communicator of the unique id.
@@ -75,24 +75,24 @@ std::optional<UniqueIdBlock> ReadBlock(std::span<const uint8_t, kUniqueIdBytes> 
 ControlToken TokenOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 // Returns the token of a child of a split. `operation` counts the splits of the parent.
 ControlToken ChildToken(const ControlToken& parent, uint64_t operation, int colour);
-// Returns the token of the meeting that takes place before NCCL initialises the communicator.
-ControlToken BirthToken(const ControlToken& communicator);
-// Returns the token of a meeting about a situation on a communicator (mask_agreement.h). `attempt` counts
-// such meetings.
+// Returns the token of the vote that takes place before NCCL initialises the communicator.
+ControlToken InitToken(const ControlToken& communicator);
+// Returns the token of a vote about a situation on a communicator (mask_agreement.h). `attempt` counts
+// such votes.
 ControlToken SituationToken(const ControlToken& communicator, const CallSituation& situation, int attempt);
-// Returns a meeting point's root token for ranks that know only the secret.
+// Returns a rendezvous point's root token for ranks that know only the secret.
 ControlToken RootOfSecret(const ControlSecret& secret);
 // Returns the secret for ids without a block. It is derived from the id, so exactly the holders of the id
 // know it.
 ControlSecret SecretOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 
-// The subject of a meeting. The leader waits longer for a communicator or its birth, which occurs once, than
-// for a situation. The leader's process must be a rank of the communicator, except for kSituation and for
-// children of a split. kSituation is for situations of a child, or of a communicator that is already
-// attested.
-enum class MeetingKind : uint8_t { kCommunicator = 0, kSituation = 1, kBirth = 2, kSituationWithLeader = 3 };
+// The subject of a vote. The leader waits longer for a communicator, and before its init, than for a
+// situation, because these occur only once. The leader's process must be a rank of the communicator, except
+// for kSituation and for children of a split. kSituation is for situations of a child, or of a communicator
+// that is already attested.
+enum class VoteKind : uint8_t { kCommunicator = 0, kSituation = 1, kInit = 2, kSituationWithLeader = 3 };
 
-// A rank's pledge in a meeting, or its refusal to take part.
+// A rank's pledge in a vote, or its refusal to take part.
 struct PledgeMessage {
   ControlToken root{};
   ControlToken communicator{};  // or a SituationToken
@@ -100,7 +100,7 @@ struct PledgeMessage {
   int32_t n_ranks = 0;
   std::string declines;  // why this rank takes no part; empty: it takes part
   AttestedValues values;
-  MeetingKind kind = MeetingKind::kCommunicator;
+  VoteKind kind = VoteKind::kCommunicator;
   bool of_leader = false;  // this rank runs in the leader's process
 };
 

@@ -86,7 +86,7 @@ std::optional<ConfigMask> MaskAgreement::NegotiateMask(const CallSituation& situ
   ++open.calls;
   if (open.verdict != nullptr && ApplyVerdict(key, open)) return Settled(situation);
   open.due = open.due || IsPowerOfFour(open.calls);
-  if (open.due && !SkipsMeetings()) {
+  if (open.due && !SkipsVotes()) {
     open.due = false;
     open.pledged = {situation, open.attempts++, call_number, seen};
     open.verdict = exchange_->Pledge(open.pledged);

@@ -62,7 +62,7 @@ class MaskExchange {
  public:
   virtual ~MaskExchange() = default;
   // Sends the pledge and returns at once. The verdict is yes only if all ranks pledged equal masks at the
-  // same call number. Implementations follow the rules of MeetingMember.
+  // same call number. Implementations follow the rules of VotingMember.
   virtual std::shared_ptr<PendingVerdict> Pledge(const MaskPledge& pledge) = 0;
 };
 
@@ -73,7 +73,7 @@ class MaskAgreement {
  public:
   using Refused = std::function<void(const CallSituation& situation, const Verdict& verdict)>;
   // The constructor's `refused` is called with every verdict that is not a yes. `most_unanswered` limits how
-  // many meetings this rank joins before all ranks have come to one. Another rank may never come, and the
+  // many votes this rank joins before all ranks have come to one. Another rank may never come, and the
   // leader's total waiting time for late ranks is limited for the whole job. 0: no limit.
   MaskAgreement(std::unique_ptr<MaskExchange> exchange, Refused refused, int most_unanswered = 0)
       : exchange_(std::move(exchange)), refused_(std::move(refused)), most_unanswered_(most_unanswered) {}
@@ -95,7 +95,7 @@ class MaskAgreement {
     uint64_t calls = 0;  // calls of the situation so far
     uint64_t last_call = 0;
     int attempts = 0;
-    bool due = false;  // an exchange is due, but this rank joins no meetings at present
+    bool due = false;  // an exchange is due, but this rank takes part in no votes at present
     MaskPledge pledged;
     std::shared_ptr<PendingVerdict> verdict;  // null: no exchange is under way
   };
@@ -112,8 +112,8 @@ class MaskAgreement {
   // Waits for the verdict and applies it. Returns true if the situation is now settled; `open` is then
   // destroyed.
   bool ApplyVerdict(uint64_t key, Open& open);
-  // True while this rank joins no further meetings.
-  bool SkipsMeetings() const { return most_unanswered_ != 0 && !all_came_ && pledges_ >= most_unanswered_; }
+  // True while this rank takes part in no further votes.
+  bool SkipsVotes() const { return most_unanswered_ != 0 && !all_came_ && pledges_ >= most_unanswered_; }
 
   const std::unique_ptr<MaskExchange> exchange_;
   const Refused refused_;
@@ -122,7 +122,7 @@ class MaskAgreement {
   std::map<uint64_t, Open> open_;
   size_t n_settled_ = 0;
   int pledges_ = 0;
-  bool all_came_ = false;  // all ranks came to some meeting
+  bool all_came_ = false;  // all ranks took part in some vote
   // A settled situation in one word: its key, its mask (empty: refused) and a bit that is always set.
   std::array<std::atomic<uint64_t>, kSlots> slots_{};
 };

@@ -247,13 +247,13 @@ bool RunRepeated(const CollectiveArguments& arguments) {
   const auto* const communicator = use.communicator();
   if (communicator == nullptr || (*communicator)->profiler() != nullptr) return false;
   const Planner& planner = (*communicator)->planner();
-  const KeptPlan* const plan = planner.answers_last() ? (*communicator)->kept_plans().Find(*call) : nullptr;
+  const CachedPlan* const plan = planner.answers_last() ? (*communicator)->plan_cache().Find(*call) : nullptr;
   if (plan == nullptr || !CheckHealthy(handle, **communicator)) return false;
   const auto stream = FindStream(arguments.stream);
   if (stream == nullptr) return false;
   planner.LogScheduled(call->collective, call->count * ElementBytes(call->data_type), plan->config);
-  RunKept(*communicator, *plan, static_cast<const std::byte*>(arguments.send),
-          static_cast<std::byte*>(arguments.recv), *stream);
+  RunCached(*communicator, *plan, static_cast<const std::byte*>(arguments.send),
+            static_cast<std::byte*>(arguments.recv), *stream);
   return true;
 }
 

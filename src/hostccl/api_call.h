@@ -11,7 +11,7 @@
 //   Launch::Run        launch.cc                polls the lanes of all channels (channel_lane.cc)
 //   RingAllReduce      algorithms/              moves chunks by primitives (primitives.h)
 //   SimplePrimitives   protocols/               moves slots or lines through FIFOs (src/transport)
-// A repeated small call goes directly from CallCollective to RunKept (carried_call.cc).
+// A repeated small call goes directly from CallCollective to RunCached (carried_call.cc).
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says which calls have a kept plan, and how a call runs by its plan. If peers are late, the call becomes a
+// Says which calls have a cached plan, and how a call runs by its plan. If peers are late, the call becomes a
 // Launch with a single lane (CarriedLane), which waits, notices failures and times out like every other
 // launch.
 #include "src/hostccl/carried_call.h"
@@ -23,9 +23,9 @@ RepeatedCall CallOf(const CollectiveOperation& operation) {
   return {operation.collective, operation.data_type, operation.op, operation.count};
 }
 
-// Fills in the elements of a block that each channel carries. They are the same as in a call without a kept
+// Fills in the elements of a block that each channel carries. They are the same as in a call without a cached
 // plan.
-void CutShares(KeptPlan& plan) {
+void CutShares(CachedPlan& plan) {
   const int channels = plan.config.channels;
   for (; plan.n_shares < channels; ++plan.n_shares) {
     const Chunk share =
@@ -35,7 +35,7 @@ void CutShares(KeptPlan& plan) {
   }
 }
 
-CarriedPart PartOf(const KeptPlan& plan, int channel) {
+CarriedPart PartOf(const CachedPlan& plan, int channel) {
   const Chunk& share = plan.shares[static_cast<size_t>(channel)];
   return {.collective = plan.call.collective,
           .element_bytes = plan.reduction.element_bytes,
@@ -46,7 +46,7 @@ CarriedPart PartOf(const KeptPlan& plan, int channel) {
 
 // Returns true if every channel's data are few enough to travel with the announcement and no link is
 // emulated.
-bool IsCarried(Communicator& communicator, const KeptPlan& plan) {
+bool IsCarried(Communicator& communicator, const CachedPlan& plan) {
   for (int channel = 0; channel < plan.n_shares; ++channel) {
     const NodeExchange& node = communicator.node_exchange(channel);
     const size_t bytes = ParcelBytes(PartOf(plan, channel), communicator.n_ranks());
@@ -101,20 +101,20 @@ class CarriedLane final : public LaunchLane {
 };
 
 // An announced call that waits for a late peer. The object keeps the communicator alive, and a copy of the
-// kept plan, which the communicator may replace meanwhile.
+// cached plan, which the communicator may replace meanwhile.
 class LateCall {
  public:
   LateCall(std::shared_ptr<Communicator> communicator, const CarriedCall& call)
-      : kept_(call.plan()),
+      : plan_copy_(call.plan()),
         plan_{.communicator = std::move(communicator)},
-        launch_(plan_, call.launch_number(), std::make_unique<CarriedLane>(call.With(kept_))) {}
+        launch_(plan_, call.launch_number(), std::make_unique<CarriedLane>(call.With(plan_copy_))) {}
   LateCall(const LateCall&) = delete;
   LateCall& operator=(const LateCall&) = delete;
 
   ncclResult_t Run() { return launch_.Run(); }
 
  private:
-  const KeptPlan kept_;
+  const CachedPlan plan_copy_;
   const CommunicatorPlan plan_;
   Launch launch_;
 };
@@ -183,28 +183,28 @@ void CarriedCall::Finish() {
   communicator_->CompleteCollectiveLaunch(launch_number_);
 }
 
-const KeptPlan* PlanToKeep(Communicator& communicator, const CollectiveOperation& operation) {
-  KeptPlans& plans = communicator.kept_plans();
+const CachedPlan* PlanInCache(Communicator& communicator, const CollectiveOperation& operation) {
+  PlanCache& plans = communicator.plan_cache();
   const RepeatedCall call = CallOf(operation);
-  const KeptPlan* const known = operation.multiplier ? nullptr : plans.Find(call);
+  const CachedPlan* const known = operation.multiplier ? nullptr : plans.Find(call);
   if (known != nullptr && known->config == operation.config && known->chunk_bytes == operation.chunk_bytes) {
     return known;
   }
   const bool one_pass = operation.config.algorithm == Algorithm::kNvls && HasOnePass(operation.collective);
   if (!one_pass || operation.multiplier || communicator.settings().rank_order) return nullptr;
-  KeptPlan plan{.call = call,
-                .config = operation.config,
-                .chunk_bytes = operation.chunk_bytes,
-                .reduction = FindReduction(call.data_type, call.op, communicator.n_ranks()),
-                .may_spin = communicator.may_spin(),
-                .may_run_inline = FitsInline(communicator, Traffic(operation, communicator.n_ranks()))};
+  CachedPlan plan{.call = call,
+                  .config = operation.config,
+                  .chunk_bytes = operation.chunk_bytes,
+                  .reduction = FindReduction(call.data_type, call.op, communicator.n_ranks()),
+                  .may_spin = communicator.may_spin(),
+                  .may_run_inline = FitsInline(communicator, Traffic(operation, communicator.n_ranks()))};
   CutShares(plan);
   return IsCarried(communicator, plan) ? &plans.Keep(plan) : nullptr;
 }
 
-void RunKept(const std::shared_ptr<Communicator>& communicator, const KeptPlan& plan, const std::byte* send,
-             std::byte* recv, HostStream& stream) {
-  communicator->kept_plans().NoteRun();
+void RunCached(const std::shared_ptr<Communicator>& communicator, const CachedPlan& plan,
+               const std::byte* send, std::byte* recv, HostStream& stream) {
+  communicator->plan_cache().NoteRun();
   const bool brief = plan.may_run_inline;
   if (brief) {
     const std::lock_guard lock(communicator->launch_mutex());

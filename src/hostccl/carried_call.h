@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a small collective by its kept plan (kept_plan.h). The data travel with the announcement of the
+// Runs a small collective by its cached plan (plan_cache.h). The data travel with the announcement of the
 // buffers: the call writes one parcel, waits for the parcels of its peers, and combines them. It needs no
 // lane, coroutine or queue unless a peer is late.
 #pragma once
@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "src/hostccl/algorithms/one_pass.h"
-#include "src/hostccl/kept_plan.h"
 #include "src/hostccl/launch.h"
+#include "src/hostccl/plan_cache.h"
 
 namespace dynamiccl::hostccl {
 
@@ -18,7 +18,7 @@ namespace dynamiccl::hostccl {
 class CarriedCall {
  public:
   // `communicator`, `plan` and the buffers must outlive the object.
-  CarriedCall(Communicator& communicator, const KeptPlan& plan, const std::byte* send, std::byte* recv)
+  CarriedCall(Communicator& communicator, const CachedPlan& plan, const std::byte* send, std::byte* recv)
       : communicator_(&communicator), plan_(&plan), send_(send), recv_(recv) {}
 
   // Begins the launch and sends this rank's data to its peers. The caller must call WakePeers soon
@@ -32,9 +32,9 @@ class CarriedCall {
   void Finish();
 
   Communicator& communicator() const { return *communicator_; }
-  const KeptPlan& plan() const { return *plan_; }
+  const CachedPlan& plan() const { return *plan_; }
   // Returns this call in its present state, with a copy of its plan.
-  CarriedCall With(const KeptPlan& plan) const {
+  CarriedCall With(const CachedPlan& plan) const {
     CarriedCall call = *this;
     call.plan_ = &plan;
     return call;
@@ -48,20 +48,20 @@ class CarriedCall {
   void ForEachPart(Visit visit) const;
 
   Communicator* communicator_;
-  const KeptPlan* plan_;
+  const CachedPlan* plan_;
   const std::byte* send_;
   std::byte* recv_;
   uint64_t launch_number_ = 0;
 };
 
-// Returns the kept plan of a call whose configuration was chosen. It makes the plan if there is none for this
-// configuration. Returns null for a call that is not carried: a large call, an operator with a factor,
+// Returns the cached plan of a call whose configuration was chosen. It makes the plan if there is none for
+// this configuration. Returns null for a call that is not carried: a large call, an operator with a factor,
 // emulated links, several hosts, sums in rank order, or an algorithm other than NVLS.
-const KeptPlan* PlanToKeep(Communicator& communicator, const CollectiveOperation& operation);
+const CachedPlan* PlanInCache(Communicator& communicator, const CollectiveOperation& operation);
 
 // Runs the call, on the calling thread or on the stream's thread, as Dispatch does (dispatch.h). Errors are
 // reported by the stream and the communicator.
-void RunKept(const std::shared_ptr<Communicator>& communicator, const KeptPlan& plan, const std::byte* send,
-             std::byte* recv, HostStream& stream);
+void RunCached(const std::shared_ptr<Communicator>& communicator, const CachedPlan& plan,
+               const std::byte* send, std::byte* recv, HostStream& stream);
 
 }  // namespace dynamiccl::hostccl

@@ -15,8 +15,8 @@
 #include "src/hostccl/emulated_release.h"
 #include "src/hostccl/host_stream.h"
 #include "src/hostccl/inline_gauge.h"
-#include "src/hostccl/kept_plan.h"
 #include "src/hostccl/node_exchange.h"
+#include "src/hostccl/plan_cache.h"
 #include "src/hostccl/planner.h"
 #include "src/hostccl/plugin_host/profiler_session.h"
 #include "src/hostccl/reduction_operators.h"
@@ -33,8 +33,8 @@
 namespace dynamiccl::hostccl {
 
 // The settings that a rank reads from its environment when a communicator is made. max_channels, rank_order
-// and emulated must be equal on all ranks, which compare them (introduction.h). The others may differ. Copies
-// between processes are used only if all ranks allow them.
+// and emulated must be equal on all ranks, which compare them (bootstrap_message.h). The others may differ.
+// Copies between processes are used only if all ranks allow them.
 struct CommunicatorSettings {
   int64_t timeout_ms = 30000;  // milliseconds without progress before an operation fails, when it was made
   bool user_sets_timeout = false;
@@ -70,11 +70,11 @@ class Communicator {
     std::shared_ptr<EmulatedLinks> links;
     std::vector<int> link_ranks;  // by rank: number of the rank in `links`
     bool is_split = false;
-    std::unique_ptr<PeerMesh> mesh;                  // null for one rank
-    std::vector<std::shared_ptr<Segment>> segments;  // by rank; the shadow for a rank on another host
-    std::unique_ptr<RemoteRelay> relay;              // null when all ranks are on one host
-    std::shared_ptr<const RegroupDoors> doors;       // null for one rank
-    bool copies_between_processes = false;           // agreed by all ranks
+    std::unique_ptr<PeerMesh> mesh;                   // null for one rank
+    std::vector<std::shared_ptr<Segment>> segments;   // by rank; the shadow for a rank on another host
+    std::unique_ptr<RemoteRelay> relay;               // null when all ranks are on one host
+    std::shared_ptr<const RegroupListeners> regroup;  // null for one rank
+    bool copies_between_processes = false;            // agreed by all ranks
   };
   explicit Communicator(Parts parts);
 
@@ -128,7 +128,7 @@ class Communicator {
   // with all ranks of its original communicator, so all those ranks are counted.
   bool may_spin() const { return may_spin_; }
   // Returns the plans of repeated calls. Only the thread that issues calls may use them.
-  KeptPlans& kept_plans() { return kept_plans_; }
+  PlanCache& plan_cache() { return plan_cache_; }
 
   // Begins a launch with collectives and returns its number, from 1; equal on all ranks.
   uint64_t BeginCollectiveLaunch() {
@@ -162,7 +162,7 @@ class Communicator {
   bool InWindow(const void* address) const { return windows_.InSharedWindow(address); }
   RegisteredWindows& windows() { return windows_; }
   ReductionOperators& operators() { return operators_; }
-  const RegroupDoors* doors() const { return parts_.doors.get(); }
+  const RegroupListeners* regroup() const { return parts_.regroup.get(); }
   // Returns the size of the shared memory in which this rank receives, in bytes.
   uint64_t receive_bytes() const;
 
@@ -217,7 +217,7 @@ class Communicator {
   PeerBuffers peer_buffers_;
   NodeExchange::Scratch piece_scratch_;
   std::vector<std::unique_ptr<NodeExchange>> node_exchanges_;  // by channel
-  KeptPlans kept_plans_;
+  PlanCache plan_cache_;
   // These counters are equal on all ranks because all ranks make the same calls.
   uint64_t collective_launches_ = 0;
   uint64_t splits_ = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sets up communicators. The ranks of a new communicator meet at the rendezvous, those of a split exchange
-// messages over the parent's mesh, and those of a shrunk communicator meet at the door of one rank
-// (regroup.h). Then all take the same steps (Assembly):
-// - The ranks connect to each other (PeerMesh), and each opens a door for a later shrink.
+// messages over the parent's mesh, and those of a shrunk communicator meet at the listening socket of one
+// rank (regroup.h). Then all take the same steps (Assembly):
+// - The ranks connect to each other (PeerMesh), and each opens a socket for a later shrink.
 // - They exchange the memory in which they receive, and start the relay to other hosts.
 // - They agree on whether processes may copy from each other.
 // - The links follow from the topology, the fabric from the links. The planner is made for the fabric and
@@ -20,8 +20,8 @@
 #include "src/base/byte_codec.h"
 #include "src/base/fail_point.h"
 #include "src/base/settings.h"
+#include "src/hostccl/bootstrap_message.h"
 #include "src/hostccl/debug_log.h"
-#include "src/hostccl/introduction.h"
 #include "src/hostccl/regroup.h"
 #include "src/hostccl/timeout.h"
 #include "src/transport/link_server.h"
@@ -59,9 +59,9 @@ class Assembly {
     if (parts_.info.n_ranks == 1) return {};
     DYNAMICCL_TRY(parts_.mesh, PeerMesh::Connect(std::move(listener), names, parts_.info.rank, deadline_));
     PassFailPoint(FailPoint::kMeshJoined);
-    DYNAMICCL_TRY(RegroupDoors doors,
-                  RegroupDoors::Open(*parts_.mesh, TextSetting(Setting::kHostcclInterface), deadline_));
-    parts_.doors = std::make_shared<const RegroupDoors>(std::move(doors));
+    DYNAMICCL_TRY(RegroupListeners listeners,
+                  RegroupListeners::Open(*parts_.mesh, TextSetting(Setting::kHostcclInterface), deadline_));
+    parts_.regroup = std::make_shared<const RegroupListeners>(std::move(listeners));
     DYNAMICCL_CHECK_OK(ExchangeMemory());
     PassFailPoint(FailPoint::kMemoryExchanged);
     DYNAMICCL_CHECK_OK(StartRelay());
@@ -304,17 +304,17 @@ InitResult InitCommunicator(const InitRequest& request) {
   DYNAMICCL_TRY(const CommunicatorSettings settings, CommunicatorSettings::FromEnvironment());
   DYNAMICCL_TRY(Topology topology, LoadTopology(TextSetting(Setting::kHostcclTopology)));
   DYNAMICCL_TRY(MeshListener listener, MeshListener::Open());
-  const Introduction mine{listener.name, settings, HashOf(topology)};
+  const BootstrapMessage mine{listener.name, settings, HashOf(topology)};
   PassFailPoint(FailPoint::kRendezvous);
   const RendezvousTicket ticket{{handle.ipv4, handle.port}, handle.token, request.rank, request.n_ranks};
   DYNAMICCL_TRY(const auto payloads, MeetAtRendezvous(ticket, mine.Encode(), settings.timeout_ms));
   PassFailPoint(FailPoint::kMeet);
-  std::vector<Introduction> ranks;
+  std::vector<BootstrapMessage> ranks;
   std::vector<std::string> names;
   for (const auto& payload : payloads) {
-    DYNAMICCL_TRY(Introduction introduction, Introduction::Decode(payload));
-    names.push_back(introduction.listener);
-    ranks.push_back(std::move(introduction));
+    DYNAMICCL_TRY(BootstrapMessage message, BootstrapMessage::Decode(payload));
+    names.push_back(message.listener);
+    ranks.push_back(std::move(message));
   }
   DYNAMICCL_CHECK_OK(CheckEqualSettings(ranks));
   const CommunicatorInfo info{Hash(handle.token, 0), request.rank, request.n_ranks, 1};
@@ -363,7 +363,7 @@ InitResult SplitCommunicator(Communicator& parent, const SplitRequest& request) 
   return MakeChild(parent, members, std::move(listener), request.config);
 }
 
-// The remaining ranks follow from `excluded`, so no exchange is needed to find them. They meet at a door,
+// The remaining ranks follow from `excluded`, so no exchange is needed to find them. They meet at a socket,
 // because the mesh may be broken.
 InitResult ShrinkCommunicator(Communicator& parent, std::span<const int> excluded,
                               const ncclConfig_t& config) {
@@ -373,8 +373,8 @@ InitResult ShrinkCommunicator(Communicator& parent, std::span<const int> exclude
   }
   DYNAMICCL_TRY(MeshListener listener, MeshListener::Open());
   DYNAMICCL_TRY(const auto names,
-                parent.doors()->Meet(members.parent_ranks, parent.rank(), members.id,
-                                     std::as_bytes(std::span(listener.name)), parent.timeout_ms()));
+                parent.regroup()->Meet(members.parent_ranks, parent.rank(), members.id,
+                                       std::as_bytes(std::span(listener.name)), parent.timeout_ms()));
   for (const auto& name : names) members.listeners.push_back(TextOf(name));
   return MakeChild(parent, members, std::move(listener), config);
 }

@@ -21,7 +21,7 @@
 
 namespace dynamiccl::hostccl {
 
-// Ranks send each other these numbers (introduction.h).
+// Ranks send each other these numbers (bootstrap_message.h).
 enum class EmulatedRelease : uint8_t { k230 = 0, k232 = 1, k222 = 2 };
 
 // Reads "2.22", "2.30" or "2.32" from HOSTCCL_EMULATE. All ranks must have the same release, which they check

@@ -254,10 +254,10 @@ ncclResult_t LaunchAlone(PendingCollective call) {
   if (communicator.n_ranks() > 1) {
     const ncclResult_t result = ChooseConfigs(communicator, {&call.operation, 1});
     if (result != ncclSuccess) return result;
-    if (const KeptPlan* const plan = PlanToKeep(communicator, call.operation)) {
+    if (const CachedPlan* const plan = PlanInCache(communicator, call.operation)) {
       const auto stream = FindStream(call.stream);
       if (stream == nullptr) return ncclInvalidArgument;
-      RunKept(call.communicator, *plan, call.operation.send, call.operation.recv, *stream);
+      RunCached(call.communicator, *plan, call.operation.send, call.operation.recv, *stream);
       return ncclSuccess;
     }
   }

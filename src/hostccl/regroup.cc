@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks meet by a rendezvous (src/transport/rendezvous.h) at the door of the lowest rank. The token of
-// the rendezvous is computed from the members and the key.
+// The ranks meet by a rendezvous (src/transport/rendezvous.h) at the listening socket of the lowest rank. The
+// token of the rendezvous is computed from the members and the key.
 #include "src/hostccl/regroup.h"
 
 #define XXH_INLINE_ALL
@@ -27,25 +27,26 @@ RendezvousToken TokenOf(std::span<const int> ranks, uint64_t key) {
 
 }  // namespace
 
-Result<RegroupDoors> RegroupDoors::Open(PeerMesh& mesh, const std::string& interface_address,
-                                        Deadline deadline) {
-  RegroupDoors doors;
-  DYNAMICCL_TRY(doors.own, ListenTcp(interface_address));
+Result<RegroupListeners> RegroupListeners::Open(PeerMesh& mesh, const std::string& interface_address,
+                                                Deadline deadline) {
+  RegroupListeners listeners;
+  DYNAMICCL_TRY(listeners.own, ListenTcp(interface_address));
   ByteWriter message;
-  message.Put(doors.own.address.ipv4);
-  message.Put(doors.own.address.port);
+  message.Put(listeners.own.address.ipv4);
+  message.Put(listeners.own.address.port);
   DYNAMICCL_TRY(const auto all, mesh.AllGather(message.buffer(), deadline));
   for (const auto& bytes : all) {
     ByteReader reader(bytes);
     const auto ipv4 = reader.Get<uint32_t>();
-    doors.addresses.push_back({ipv4, reader.Get<uint16_t>()});
+    listeners.addresses.push_back({ipv4, reader.Get<uint16_t>()});
   }
-  return doors;
+  return listeners;
 }
 
-Result<std::vector<std::vector<std::byte>>> RegroupDoors::Meet(std::span<const int> ranks, int rank,
-                                                               uint64_t key, std::span<const std::byte> mine,
-                                                               int64_t timeout_ms) const {
+Result<std::vector<std::vector<std::byte>>> RegroupListeners::Meet(std::span<const int> ranks, int rank,
+                                                                   uint64_t key,
+                                                                   std::span<const std::byte> mine,
+                                                                   int64_t timeout_ms) const {
   const RendezvousToken token = TokenOf(ranks, key);
   if (rank == ranks.front()) DYNAMICCL_CHECK_OK(ServeRendezvous(own.fd.get(), token, timeout_ms));
   const auto place = std::find(ranks.begin(), ranks.end(), rank) - ranks.begin();

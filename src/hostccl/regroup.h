@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lets some of a communicator's ranks find each other again without the others, even if the others have died.
-// Every rank keeps a "door": a listening socket whose address all ranks know from the start. ncclCommShrink
-// uses the doors.
+// For this every rank keeps a listening socket, whose address all ranks know from the start. ncclCommShrink
+// uses it.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +16,19 @@
 
 namespace dynamiccl::hostccl {
 
-// The doors of all ranks, as one rank knows them. The communicator owns the object, which does not change.
-// Any thread may use it.
-struct RegroupDoors {
+// The listening sockets of all ranks, as one rank knows them. The communicator owns the object, which does
+// not change. Any thread may use it.
+struct RegroupListeners {
   TcpListener own;
   std::vector<TcpAddress> addresses;  // by rank
 
-  // Collective over all ranks of the mesh: opens this rank's door and exchanges the addresses of the doors.
-  static Result<RegroupDoors> Open(PeerMesh& mesh, const std::string& interface_address, Deadline deadline);
+  // Collective over all ranks of the mesh: opens this rank's socket and exchanges the addresses.
+  static Result<RegroupListeners> Open(PeerMesh& mesh, const std::string& interface_address,
+                                       Deadline deadline);
 
-  // Collective over `ranks`, which is ascending and contains the caller, `rank`. The ranks meet at the door
+  // Collective over `ranks`, which is ascending and contains the caller, `rank`. The ranks meet at the socket
   // of the lowest one. Returns the bytes of each of these ranks, in that order. `key` distinguishes the
-  // meetings of a communicator and must be equal on all ranks. Ranks that name other members are not
+  // regroupings of a communicator and must be equal on all ranks. Ranks that name other members are not
   // admitted.
   Result<std::vector<std::vector<std::byte>>> Meet(std::span<const int> ranks, int rank, uint64_t key,
                                                    std::span<const std::byte> mine, int64_t timeout_ms) const;

@@ -93,8 +93,7 @@ bool IsLostPledge(std::span<const std::byte> bytes) {
   // Behind two tokens and two numbers (docs/formats/control_plane.md).
   constexpr size_t kAbout = kMessageHeaderBytes + 2 * sizeof(ControlToken) + 2 * sizeof(int32_t);
   return KindOf(bytes) == ControlKind::kPledge &&
-         bytes[kAbout] == static_cast<std::byte>(MeetingKind::kSituation) &&
-         pledges++ < TheArmed().lost_pledges;
+         bytes[kAbout] == static_cast<std::byte>(VoteKind::kSituation) && pledges++ < TheArmed().lost_pledges;
 }
 
 Status Disturb(int fd, std::span<const std::byte> bytes, SendBytes send) {

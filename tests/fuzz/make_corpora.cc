@@ -78,12 +78,12 @@ void PutMessages(Corpora& corpora) {
 void PutBootstrap(Corpora& corpora) {
   const Endpoint endpoint{"hostccl-1", "host", 7, {1, 2}, {3}};
   corpora.Put("bootstrap", "endpoint", 0, endpoint.Encode());
-  ByteWriter introduction;  // as src/hostccl/introduction.cc
-  introduction.PutText(endpoint.Encode());
-  introduction.Put(int32_t{8});
-  introduction.Put(std::array<uint8_t, 2>{0, 1});
-  introduction.Put(uint64_t{5});
-  corpora.Put("bootstrap", "introduction", 1, introduction.buffer());
+  ByteWriter message;  // as src/hostccl/bootstrap_message.cc
+  message.PutText(endpoint.Encode());
+  message.Put(int32_t{8});
+  message.Put(std::array<uint8_t, 2>{0, 1});
+  message.Put(uint64_t{5});
+  corpora.Put("bootstrap", "introduction", 1, message.buffer());
   corpora.Put("bootstrap", "request", 2, Encode(LinkRequest{}));
   LinkAnswer answer{"", 1, {LinkJob{2, 3, 4, {LinkRow{0, 1}}}}};
   answer.jobs[0].rows[0].shape.bandwidth_gbps = 1;

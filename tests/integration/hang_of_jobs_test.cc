@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(Faults, HangOfJobs,
                                            StandingJob{"kill", HangKind::kBehind, 10},
                                            StandingJob{"size", HangKind::kMismatch, 10},
                                            StandingJob{"operation", HangKind::kMismatch, 10},
-                                           StandingJob{"birth", HangKind::kAbsentFromBirth, 0}),
+                                           StandingJob{"init", HangKind::kAbsentFromInit, 0}),
                          [](const auto& test) { return test.param.fault; });
 
 }  // namespace

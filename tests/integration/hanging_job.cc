@@ -4,7 +4,7 @@
 // environment.
 //   hanging_job <file for the unique id> <ignored>
 // away: rank 2 issues nothing more. size, operation: its next call is another one.
-// birth: it does not come to make a second communicator. kill: it kills itself.
+// init: it does not come to make a second communicator. kill: it kills itself.
 // leave: it ends by _Exit(7).
 #include <signal.h>
 #include <unistd.h>
@@ -70,7 +70,7 @@ int main(int, char** argv) {
   CHECK_NCCL(hostcclStreamCreate(&rank.stream));
   for (size_t i = 0; i < 10; ++i) Sum(rank, 100 + i);
   if (rank.rank == 2) DoWrong(rank, fault);
-  if (fault == "birth") MakeAnother(rank, argv[1]);
+  if (fault == "init") MakeAnother(rank, argv[1]);
   Sum(rank, 1000);
   while (true) ::pause();
 }

@@ -63,12 +63,12 @@ std::shared_ptr<DecisionEngine> NewTable(const std::shared_ptr<const Policy>&, s
 
 class ReadingRank {
  public:
-  ReadingRank(const MeetingPoint& meeting, int rank, Progress& progress)
+  ReadingRank(const RendezvousPoint& rendezvous, int rank, Progress& progress)
       : progress_(progress),
         rank_(static_cast<size_t>(rank)),
         tables_(std::make_shared<SwitchableTables>(NewTable(nullptr, {}), NewTable)),
         thread_(std::make_unique<SwitchThread>("", nullptr)) {
-    thread_->Join(meeting, {meeting.root, kToken, rank, kRanks}, tables_);
+    thread_->Join(rendezvous, {rendezvous.root, kToken, rank, kRanks}, tables_);
   }
   ~ReadingRank() {
     End();
@@ -168,9 +168,9 @@ class AgreedValuesOfRanks : public ::testing::Test {
         "", ValuesFile());
     server_ = std::move(*ControlServer::Start({"127.0.0.1"}, 0, 1000, std::move(leadership)));
     server_->RegisterRoot(kToken, kSecret);
-    const MeetingPoint meeting{server_->address(), server_->port(), kToken, kSecret};
+    const RendezvousPoint rendezvous{server_->address(), server_->port(), kToken, kSecret};
     for (int rank = 0; rank < kRanks; ++rank)
-      ranks_.push_back(std::make_unique<ReadingRank>(meeting, rank, progress_));
+      ranks_.push_back(std::make_unique<ReadingRank>(rendezvous, rank, progress_));
     calls_are_known_ = true;
     for (const auto& rank : ranks_) rank->Begin();
   }

@@ -33,7 +33,7 @@ class ControlPlane : public ::testing::Test {
     server_->RegisterRoot(kRoot, kSecret);
   }
 
-  MeetingPoint Meeting() const { return {server_->address(), server_->port(), kRoot, kSecret}; }
+  RendezvousPoint Rendezvous() const { return {server_->address(), server_->port(), kRoot, kSecret}; }
 
   static PledgeMessage Pledge(int rank, int n_ranks, uint8_t communicator = 1,
                               const std::string& rules = "r") {
@@ -44,8 +44,9 @@ class ControlPlane : public ::testing::Test {
   }
 
   std::future<Result<Verdict>> Ask(const PledgeMessage& pledge) const {
-    return std::async(std::launch::async,
-                      [meeting = Meeting(), pledge] { return PledgeAndWait(meeting, pledge, kLongMs); });
+    return std::async(std::launch::async, [rendezvous = Rendezvous(), pledge] {
+      return PledgeAndWait(rendezvous, pledge, kLongMs);
+    });
   }
 
   std::unique_ptr<ControlServer> server_;
@@ -72,10 +73,10 @@ TEST_F(ControlPlane, AYesIsToldAgainHoweverManyCameAfterIt) {
     PledgeMessage message = Pledge(rank, 2, 1, rules);
     message.communicator =
         ControlToken{9, static_cast<uint8_t>(situation), static_cast<uint8_t>(situation >> 8)};
-    message.kind = MeetingKind::kSituation;
+    message.kind = VoteKind::kSituation;
     return message;
   };
-  const auto ask = [this](const auto& pledged) { return PledgeAndWait(Meeting(), pledged, kLongMs); };
+  const auto ask = [this](const auto& pledged) { return PledgeAndWait(Rendezvous(), pledged, kLongMs); };
   std::thread other([&] {
     for (int situation = 0; situation < kSituations; ++situation) ask(pledge(1, situation));
   });
@@ -104,7 +105,7 @@ TEST_F(ControlPlane, ADifferenceIsANoForAllAtOnce) {
   EXPECT_THAT(Ask(Pledge(2, 3)).get()->reason, HasSubstr("override rules"));
 }
 
-TEST_F(ControlPlane, MissingRankIsANoAfterTheTimeoutAndTheNextMeetingIsNotWaitedFor) {
+TEST_F(ControlPlane, MissingRankIsANoAfterTheTimeoutAndTheNextVoteIsNotWaitedFor) {
   Start(100);
   const auto verdict = Ask(Pledge(0, 2)).get();
   ASSERT_TRUE(verdict);
@@ -120,13 +121,13 @@ TEST_F(ControlPlane, RankThatDeclinesFreesTheOthers) {
   auto waiting = Ask(Pledge(0, 2));
   PledgeMessage declines = Pledge(1, 2);
   declines.declines = "it runs in mode off";
-  ASSERT_TRUE(PledgeAndLeave(Meeting(), declines, kLongMs));
+  ASSERT_TRUE(PledgeAndLeave(Rendezvous(), declines, kLongMs));
   EXPECT_THAT(waiting.get()->reason, HasSubstr("rank 1 takes no part"));
 }
 
 TEST_F(ControlPlane, RankThatGoesAwayAfterItsPledgeIsBoundByIt) {
   Start(kLongMs);
-  ASSERT_TRUE(PledgeAndLeave(Meeting(), Pledge(1, 2), kLongMs));
+  ASSERT_TRUE(PledgeAndLeave(Rendezvous(), Pledge(1, 2), kLongMs));
   const auto verdict = Ask(Pledge(0, 2)).get();
   ASSERT_TRUE(verdict);
   // It is bound by its pledge; it may only have lost its connection. A dead rank's communicator is dead.
@@ -135,7 +136,7 @@ TEST_F(ControlPlane, RankThatGoesAwayAfterItsPledgeIsBoundByIt) {
 
 TEST_F(ControlPlane, WrongSecretGetsNoAnswerAndDisturbsNobody) {
   Start(kLongMs);
-  MeetingPoint wrong = Meeting();
+  RendezvousPoint wrong = Rendezvous();
   wrong.secret[3] ^= 1;
   const auto refused = PledgeAndWait(wrong, Pledge(0, 2), 50);
   ASSERT_FALSE(refused);
@@ -175,7 +176,7 @@ TEST_F(ControlPlane, MessageInSinglesBytesIsUnderstood) {
 TEST_F(ControlPlane, RanksWaitForALeaderThatIsNotThereYet) {
   Start(kLongMs);
   // Turned away, and asked again, until the leader knows the communicator.
-  MeetingPoint later{server_->address(), server_->port(), ControlToken{9}, kSecret};
+  RendezvousPoint later{server_->address(), server_->port(), ControlToken{9}, kSecret};
   PledgeMessage pledge = Pledge(0, 1, 9);
   pledge.root = later.root;
   auto answer = std::async(std::launch::async, [&] { return PledgeAndWait(later, pledge, kLongMs); });
@@ -185,15 +186,16 @@ TEST_F(ControlPlane, RanksWaitForALeaderThatIsNotThereYet) {
 
 TEST_F(ControlPlane, NobodyThereIsAnErrorAfterTheTimeToConnect) {
   Start(kLongMs);
-  const MeetingPoint meeting = Meeting();
+  const RendezvousPoint rendezvous = Rendezvous();
   server_.reset();
-  EXPECT_FALSE(PledgeAndWait(meeting, Pledge(0, 2), 50));
+  EXPECT_FALSE(PledgeAndWait(rendezvous, Pledge(0, 2), 50));
 }
 
 TEST_F(ControlPlane, LeaderThatEndsFreesThoseWhoWait) {
   Start(kLongMs);
-  auto waiting = std::async(std::launch::async,
-                            [meeting = Meeting()] { return PledgeAndWait(meeting, Pledge(0, 2), 50); });
+  auto waiting = std::async(std::launch::async, [rendezvous = Rendezvous()] {
+    return PledgeAndWait(rendezvous, Pledge(0, 2), 50);
+  });
   server_.reset();
   EXPECT_FALSE(waiting.get());
 }
@@ -206,7 +208,7 @@ PledgeMessage AboutSituation(int rank, int n_ranks, int attempt, const std::stri
   pledge.member = rank;
   pledge.n_ranks = n_ranks;
   pledge.values.mask = mask;
-  pledge.kind = MeetingKind::kSituation;
+  pledge.kind = VoteKind::kSituation;
   return pledge;
 }
 
@@ -217,8 +219,9 @@ TEST_F(ControlPlane, PledgesThatNobodyWaitsForGetTheirVerdictsToo) {
   for (int rank = 0; rank < 4; ++rank) {
     for (int attempt = 0; attempt < 30; ++attempt) {
       const bool other = attempt == 7 && rank == 2;
-      verdicts.push_back(sender.Send(
-          Meeting(), AboutSituation(rank, 4, attempt, other ? "Tree:LL" : "Ring:Simple"), kLongMs, nullptr));
+      verdicts.push_back(sender.Send(Rendezvous(),
+                                     AboutSituation(rank, 4, attempt, other ? "Tree:LL" : "Ring:Simple"),
+                                     kLongMs, nullptr));
     }
   }
   for (size_t i = 0; i < verdicts.size(); ++i) {
@@ -232,28 +235,29 @@ TEST_F(ControlPlane, LateSituationsAreRefusedSoonAndTwentyOfThemEndAllWaiting) {
   Start(200);  // 10 ms a situation
   PledgeSender sender;
   for (int attempt = 0; attempt < 20; ++attempt) {
-    const Verdict verdict = sender.Send(Meeting(), AboutSituation(0, 2, attempt), kLongMs, nullptr)->Wait();
+    const Verdict verdict =
+        sender.Send(Rendezvous(), AboutSituation(0, 2, attempt), kLongMs, nullptr)->Wait();
     EXPECT_TRUE(verdict.timed_out) << attempt;
   }
   // Both ranks are there now, but nobody waits any more.
-  const auto first = sender.Send(Meeting(), AboutSituation(0, 2, 20), kLongMs, nullptr);
-  const auto second = sender.Send(Meeting(), AboutSituation(1, 2, 20), kLongMs, nullptr);
+  const auto first = sender.Send(Rendezvous(), AboutSituation(0, 2, 20), kLongMs, nullptr);
+  const auto second = sender.Send(Rendezvous(), AboutSituation(1, 2, 20), kLongMs, nullptr);
   EXPECT_TRUE(first->Wait().timed_out && second->Wait().timed_out);
 }
 
-TEST_F(ControlPlane, OneLateSituationDoesNotEndTheMeetingsOfOthers) {
+TEST_F(ControlPlane, OneLateSituationDoesNotEndTheVotesOfOthers) {
   Start(kLongMs / 100);
   PledgeSender sender;
-  EXPECT_TRUE(sender.Send(Meeting(), AboutSituation(0, 2, 0), kLongMs, nullptr)->Wait().timed_out);
+  EXPECT_TRUE(sender.Send(Rendezvous(), AboutSituation(0, 2, 0), kLongMs, nullptr)->Wait().timed_out);
   EXPECT_TRUE(Ask(Pledge(0, 1)).get()->agreed);
 }
 
 TEST_F(ControlPlane, LeaderThatIsNotThereResolvesThePledgeAsLate) {
   Start(kLongMs);
-  const MeetingPoint meeting = Meeting();
+  const RendezvousPoint rendezvous = Rendezvous();
   server_.reset();
   PledgeSender sender;
-  const auto verdict = sender.Send(meeting, AboutSituation(0, 2, 0), 50, nullptr);
+  const auto verdict = sender.Send(rendezvous, AboutSituation(0, 2, 0), 50, nullptr);
   EXPECT_TRUE(verdict->Wait().timed_out);
   EXPECT_THAT(verdict->Wait().reason, HasSubstr("no answer from 127.0.0.1"));
 }
@@ -262,7 +266,7 @@ TEST_F(ControlPlane, LeaderThatIsNotThereResolvesThePledgeAsLate) {
 class LeaderByHand {
  public:
   LeaderByHand() : listening_(std::move(*Listen("127.0.0.1", 0))) {}
-  MeetingPoint Meeting() const { return {listening_.address, listening_.port, kRoot, kSecret}; }
+  RendezvousPoint Rendezvous() const { return {listening_.address, listening_.port, kRoot, kSecret}; }
   // The next connection, once its whole pledge has arrived.
   ControlSocket TakePledge() const {
     pollfd waiting{listening_.fd.get(), POLLIN, 0};
@@ -317,7 +321,7 @@ TEST_F(ControlPlane, RankThatHasPledgedAsksUntilItHasTheVerdictThatTheOthersGot)
   LeaderByHand leader;
   PledgeSender sender;
   const PledgeMessage pledge = AboutSituation(1, 2, 0);
-  const auto verdict = sender.Send(leader.Meeting(), pledge, kReachMs, nullptr);
+  const auto verdict = sender.Send(leader.Rendezvous(), pledge, kReachMs, nullptr);
   for (int broken = 0; broken < 3; ++broken) leader.TakePledge();
   WaitPast(kReachMs);
   EXPECT_FALSE(verdict->ready());
@@ -330,15 +334,15 @@ TEST_F(ControlPlane, RankThatHasPledgedToALeaderThatDiedIsFreedByTheEndOfTheComm
   LeaderByHand leader;
   PledgeSender sender;
   const auto gone = std::make_shared<std::atomic<bool>>(false);
-  const auto verdict = sender.Send(leader.Meeting(), AboutSituation(1, 2, 0), kReachMs, gone);
-  const auto other = sender.Send(leader.Meeting(), AboutSituation(1, 2, 1), kReachMs, nullptr);
+  const auto verdict = sender.Send(leader.Rendezvous(), AboutSituation(1, 2, 0), kReachMs, gone);
+  const auto other = sender.Send(leader.Rendezvous(), AboutSituation(1, 2, 1), kReachMs, nullptr);
   leader.TakePledge();
   leader.TakePledge();
   leader.End();
   WaitPast(kReachMs);
   EXPECT_FALSE(verdict->ready());
   // It has ended, so what was never said need not wait at all.
-  const auto late = sender.Send(leader.Meeting(), AboutSituation(1, 2, 2), kLongMs, nullptr);
+  const auto late = sender.Send(leader.Rendezvous(), AboutSituation(1, 2, 2), kLongMs, nullptr);
   EXPECT_TRUE(late->Wait().timed_out);
   gone->store(true);
   sender.ReleaseGone();
@@ -346,19 +350,18 @@ TEST_F(ControlPlane, RankThatHasPledgedToALeaderThatDiedIsFreedByTheEndOfTheComm
   EXPECT_FALSE(other->ready());
 }
 
-PledgeMessage AboutBirth(int rank, int n_ranks, uint8_t communicator = 1, const std::string& ctas = "") {
-  PledgeMessage pledge{
-      kRoot, BirthToken(ControlToken{communicator}), rank, n_ranks, {}, {}, MeetingKind::kBirth};
+PledgeMessage AboutInit(int rank, int n_ranks, uint8_t communicator = 1, const std::string& ctas = "") {
+  PledgeMessage pledge{kRoot, InitToken(ControlToken{communicator}), rank, n_ranks, {}, {}, VoteKind::kInit};
   pledge.values.ctas = ctas;
   pledge.of_leader = rank == 0;
   return pledge;
 }
 
-TEST_F(ControlPlane, BirthsAreAgreedUponWhereAllSetTheSame) {
+TEST_F(ControlPlane, InitsAreAgreedUponWhereAllSetTheSame) {
   Start(kLongMs);
   PledgeSender sender;
   const auto ask = [&](int rank, uint8_t communicator, const char* ctas) {
-    return sender.Send(Meeting(), AboutBirth(rank, 2, communicator, ctas), kLongMs, nullptr);
+    return sender.Send(Rendezvous(), AboutInit(rank, 2, communicator, ctas), kLongMs, nullptr);
   };
   const auto first = ask(0, 1, "minCTAs=8"), second = ask(1, 1, "minCTAs=8");
   EXPECT_TRUE(first->Wait().agreed && second->Wait().agreed);
@@ -372,32 +375,32 @@ TEST_F(ControlPlane, BirthsAreAgreedUponWhereAllSetTheSame) {
 }
 
 // No rank is out of NCCL's init before that process was in it.
-TEST_F(ControlPlane, BirthsAreNotAgreedUponWithoutTheProcessThatMadeTheId) {
+TEST_F(ControlPlane, InitsAreNotAgreedUponWithoutTheProcessThatMadeTheId) {
   Start(kLongMs);
   PledgeSender sender;
-  const auto first = sender.Send(Meeting(), AboutBirth(1, 2), kLongMs, nullptr);
-  const auto second = sender.Send(Meeting(), AboutBirth(2, 2), kLongMs, nullptr);
+  const auto first = sender.Send(Rendezvous(), AboutInit(1, 2), kLongMs, nullptr);
+  const auto second = sender.Send(Rendezvous(), AboutInit(2, 2), kLongMs, nullptr);
   EXPECT_FALSE(first->Wait().agreed || second->Wait().agreed);
 }
 
 // Programs start at different times, but are in NCCL's init together.
-TEST_F(ControlPlane, RankThatWasLateToABirthIsWaitedForAtTheTable) {
+TEST_F(ControlPlane, RankThatWasLateToAnInitIsWaitedForAtTheTable) {
   Start(kReachMs);
   PledgeSender sender;
-  EXPECT_THAT(sender.Send(Meeting(), AboutBirth(0, 2), kLongMs, nullptr)->Wait().reason,
+  EXPECT_THAT(sender.Send(Rendezvous(), AboutInit(0, 2), kLongMs, nullptr)->Wait().reason,
               HasSubstr("missing 1"));
-  EXPECT_TRUE(sender.Send(Meeting(), AboutBirth(1, 2), kLongMs, nullptr)->Wait().timed_out);
-  // Nobody waits for a birth again.
-  EXPECT_TRUE(sender.Send(Meeting(), AboutBirth(0, 2, 2), kLongMs, nullptr)->Wait().timed_out);
-  ASSERT_TRUE(PledgeAndLeave(Meeting(), Pledge(1, 2), kLongMs));
+  EXPECT_TRUE(sender.Send(Rendezvous(), AboutInit(1, 2), kLongMs, nullptr)->Wait().timed_out);
+  // Nobody waits for an init again.
+  EXPECT_TRUE(sender.Send(Rendezvous(), AboutInit(0, 2, 2), kLongMs, nullptr)->Wait().timed_out);
+  ASSERT_TRUE(PledgeAndLeave(Rendezvous(), Pledge(1, 2), kLongMs));
   EXPECT_TRUE(Ask(Pledge(0, 2)).get()->agreed);
 }
 
-TEST_F(ControlPlane, RankThatNeverCameToABirthIsNotWaitedForAgain) {
+TEST_F(ControlPlane, RankThatNeverCameToAnInitIsNotWaitedForAgain) {
   Start(kReachMs);
   PledgeSender sender;
-  const auto first = sender.Send(Meeting(), AboutBirth(0, 3), kLongMs, nullptr);
-  const auto second = sender.Send(Meeting(), AboutBirth(2, 3), kLongMs, nullptr);
+  const auto first = sender.Send(Rendezvous(), AboutInit(0, 3), kLongMs, nullptr);
+  const auto second = sender.Send(Rendezvous(), AboutInit(2, 3), kLongMs, nullptr);
   EXPECT_TRUE(first->Wait().timed_out && second->Wait().timed_out);
   const auto verdict = Ask(Pledge(0, 3)).get();
   ASSERT_TRUE(verdict);
@@ -405,24 +408,24 @@ TEST_F(ControlPlane, RankThatNeverCameToABirthIsNotWaitedForAgain) {
   EXPECT_THAT(verdict->reason, HasSubstr("missing 1"));
 }
 
-// Ranks that were at the late birth pledge no other; ranks that are new do not know of it.
-TEST_F(ControlPlane, RanksThatAreNewAfterALateBirthDoNotEndTheMeetingsOfOthers) {
+// Ranks that were at the late init pledge no other; ranks that are new do not know of it.
+TEST_F(ControlPlane, RanksThatAreNewAfterALateInitDoNotEndTheVotesOfOthers) {
   Start(kReachMs);
   PledgeSender sender;
-  EXPECT_TRUE(sender.Send(Meeting(), AboutBirth(0, 2), kLongMs, nullptr)->Wait().timed_out);
-  EXPECT_TRUE(sender.Send(Meeting(), AboutBirth(1, 2), kLongMs, nullptr)->Wait().timed_out);
-  const auto newcomer = sender.Send(Meeting(), AboutBirth(2, 3, 2), kLongMs, nullptr);
-  EXPECT_TRUE(newcomer->Wait().timed_out) << "nobody waits for a birth again";
-  for (const int rank : {1, 2}) ASSERT_TRUE(PledgeAndLeave(Meeting(), Pledge(rank, 3, 2), kLongMs));
+  EXPECT_TRUE(sender.Send(Rendezvous(), AboutInit(0, 2), kLongMs, nullptr)->Wait().timed_out);
+  EXPECT_TRUE(sender.Send(Rendezvous(), AboutInit(1, 2), kLongMs, nullptr)->Wait().timed_out);
+  const auto newcomer = sender.Send(Rendezvous(), AboutInit(2, 3, 2), kLongMs, nullptr);
+  EXPECT_TRUE(newcomer->Wait().timed_out) << "nobody waits for an init again";
+  for (const int rank : {1, 2}) ASSERT_TRUE(PledgeAndLeave(Rendezvous(), Pledge(rank, 3, 2), kLongMs));
   EXPECT_TRUE(Ask(Pledge(0, 3, 2)).get()->agreed);
-  ASSERT_TRUE(PledgeAndLeave(Meeting(), Pledge(1, 2, 3), kLongMs));
+  ASSERT_TRUE(PledgeAndLeave(Rendezvous(), Pledge(1, 2, 3), kLongMs));
   EXPECT_TRUE(Ask(Pledge(0, 2, 3)).get()->agreed);
 }
 
-TEST_F(ControlPlane, RankThatHasPledgedAboutABirthIsFreedByTheEndOfTheLeader) {
+TEST_F(ControlPlane, RankThatHasPledgedAboutAnInitIsFreedByTheEndOfTheLeader) {
   LeaderByHand leader;
   PledgeSender sender;
-  const auto verdict = sender.Send(leader.Meeting(), AboutBirth(1, 2), kReachMs, nullptr);
+  const auto verdict = sender.Send(leader.Rendezvous(), AboutInit(1, 2), kReachMs, nullptr);
   leader.TakePledge();
   leader.TakePledge();
   EXPECT_FALSE(verdict->ready()) << "a connection that breaks is no verdict";
@@ -431,11 +434,11 @@ TEST_F(ControlPlane, RankThatHasPledgedAboutABirthIsFreedByTheEndOfTheLeader) {
 }
 
 // There is no handle yet that could be aborted.
-TEST_F(ControlPlane, RankThatHasPledgedAboutABirthIsFreedWhenItsLeaderCannotBeReached) {
+TEST_F(ControlPlane, RankThatHasPledgedAboutAnInitIsFreedWhenItsLeaderCannotBeReached) {
   LeaderByHand leader;
   PledgeSender sender(kReachMs);
-  const auto verdict = sender.Send(leader.Meeting(), AboutBirth(1, 2), kLongMs, nullptr);
-  const auto other = sender.Send(leader.Meeting(), AboutSituation(1, 2, 0), kLongMs, nullptr);
+  const auto verdict = sender.Send(leader.Rendezvous(), AboutInit(1, 2), kLongMs, nullptr);
+  const auto other = sender.Send(leader.Rendezvous(), AboutSituation(1, 2, 0), kLongMs, nullptr);
   {
     const ControlSocket first = leader.TakePledge(), second = leader.TakePledge();
     // Apart is only who has no connection, however long the verdict takes.
@@ -448,27 +451,27 @@ TEST_F(ControlPlane, RankThatHasPledgedAboutABirthIsFreedWhenItsLeaderCannotBeRe
   EXPECT_FALSE(other->ready()) << "a situation's is freed by the end of the communicator alone";
 }
 
-TEST_F(ControlPlane, RankThatHasPledgedAboutABirthIsFreedWhereEveryConnectionIsDropped) {
+TEST_F(ControlPlane, RankThatHasPledgedAboutAnInitIsFreedWhereEveryConnectionIsDropped) {
   LeaderByHand stranger;
   PledgeSender sender(kReachMs);
-  const auto verdict = sender.Send(stranger.Meeting(), AboutBirth(1, 2), kLongMs, nullptr);
+  const auto verdict = sender.Send(stranger.Rendezvous(), AboutInit(1, 2), kLongMs, nullptr);
   while (!verdict->ready()) stranger.TurnAway();
   EXPECT_THAT(verdict->Wait().reason, HasSubstr("no connection to 127.0.0.1"));
 }
 
-TEST_F(ControlPlane, LeaderAnswersEveryPledgeOfADecidedMeetingAlike) {
+TEST_F(ControlPlane, LeaderAnswersEveryPledgeOfADecidedVoteAlike) {
   Start(kLongMs);
   PledgeSender sender;
   // Rank 0 says it, leaves before the verdict, and asks again after it.
-  ASSERT_TRUE(PledgeAndLeave(Meeting(), AboutSituation(0, 2, 0), kLongMs));
-  EXPECT_TRUE(sender.Send(Meeting(), AboutSituation(1, 2, 0), kLongMs, nullptr)->Wait().agreed);
+  ASSERT_TRUE(PledgeAndLeave(Rendezvous(), AboutSituation(0, 2, 0), kLongMs));
+  EXPECT_TRUE(sender.Send(Rendezvous(), AboutSituation(1, 2, 0), kLongMs, nullptr)->Wait().agreed);
   for (int again = 0; again < 3; ++again)
-    EXPECT_TRUE(sender.Send(Meeting(), AboutSituation(0, 2, 0), kLongMs, nullptr)->Wait().agreed);
+    EXPECT_TRUE(sender.Send(Rendezvous(), AboutSituation(0, 2, 0), kLongMs, nullptr)->Wait().agreed);
 }
 
 TEST_F(ControlPlane, LeadersThatCannotBeReachedCostAJobTwentyShortWaits) {
   Start(kLongMs);
-  MeetingPoint nowhere = Meeting();
+  RendezvousPoint nowhere = Rendezvous();
   nowhere.address = "192.0.2.1";  // for documentation: no host has it
   PledgeSender sender;
   for (int attempt = 0; attempt < kMaxLateSituations; ++attempt)
@@ -481,7 +484,7 @@ TEST_F(ControlPlane, SenderThatEndsLeavesNobodyWaiting) {
   std::shared_ptr<PendingVerdict> verdict;
   {
     PledgeSender sender;
-    verdict = sender.Send(Meeting(), AboutSituation(0, 2, 0), kLongMs, nullptr);
+    verdict = sender.Send(Rendezvous(), AboutSituation(0, 2, 0), kLongMs, nullptr);
   }
   EXPECT_TRUE(verdict->Wait().timed_out);
 }

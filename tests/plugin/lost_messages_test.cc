@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks and their leader over real connections that lose messages: whichever of the first messages about a
-// meeting or a switch are lost, with their connection or on one that holds, all ranks get the verdict, and
+// vote or a switch are lost, with their connection or on one that holds, all ranks get the verdict, and
 // the time that each loss costs is bounded.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -27,7 +27,7 @@ namespace {
 constexpr ControlSecret kSecret{5, 5};
 constexpr ControlToken kRoot{255};
 constexpr int kRanks = 2;
-// There is one subject, a meeting or a communicator, for each way to lose some of the first messages: bit i
+// There is one subject, a vote or a communicator, for each way to lose some of the first messages: bit i
 // of the subject's number says whether its i-th message is lost.
 constexpr uint32_t kDisturbed = 6;
 constexpr size_t kSubjects = size_t{1} << kDisturbed;
@@ -73,14 +73,14 @@ std::string NameOfLoss(bool cuts) {
   return cuts ? "WithTheConnection" : "Alone";
 }
 
-struct LossInMeetings {
-  MeetingKind kind = MeetingKind::kSituation;
+struct LossInVotes {
+  VoteKind kind = VoteKind::kSituation;
   bool cuts = false;
 };
 
-class LostInMeetings : public ::testing::TestWithParam<LossInMeetings> {};
+class LostInVotes : public ::testing::TestWithParam<LossInVotes> {};
 
-TEST_P(LostInMeetings, EachMessageCostsNoMoreThanAnOverdueAnswer) {
+TEST_P(LostInVotes, EachMessageCostsNoMoreThanAnOverdueAnswer) {
   const Disturbance disturbance(GetParam().cuts);
   // The ranks count on the verdict after kLeaderMs, and have this time to connect. The leader itself waits
   // long enough for every pledge.
@@ -89,16 +89,16 @@ TEST_P(LostInMeetings, EachMessageCostsNoMoreThanAnOverdueAnswer) {
   const auto server = std::move(*ControlServer::Start({"127.0.0.1"}, 0, kLongMs));
   server->RegisterRoot(kRoot, kSecret);
   PledgeSender sender;
-  std::vector<size_t> meetings(kSubjects);
-  std::iota(meetings.begin(), meetings.end(), size_t{0});
+  std::vector<size_t> votes(kSubjects);
+  std::iota(votes.begin(), votes.end(), size_t{0});
   // The verdicts are taken in the order of this list, those with fewer losses first.
-  std::stable_sort(meetings.begin(), meetings.end(),
+  std::stable_sort(votes.begin(), votes.end(),
                    [](size_t a, size_t b) { return std::popcount(a) < std::popcount(b); });
   const int64_t begun_ns = MonotonicNanoseconds();
   std::vector<std::shared_ptr<PendingVerdict>> verdicts;
-  for (const size_t meeting : meetings) {
+  for (const size_t vote : votes) {
     for (int rank = 0; rank < kRanks; ++rank) {
-      PledgeMessage pledge{kRoot, TokenOf(meeting), rank, kRanks, {}, {}, GetParam().kind, rank == 0};
+      PledgeMessage pledge{kRoot, TokenOf(vote), rank, kRanks, {}, {}, GetParam().kind, rank == 0};
       verdicts.push_back(
           sender.Send({server->address(), server->port(), kRoot, kSecret}, pledge, kLeaderMs, nullptr));
     }
@@ -106,21 +106,21 @@ TEST_P(LostInMeetings, EachMessageCostsNoMoreThanAnOverdueAnswer) {
   // The sender looks for overdue answers 20 times a second.
   constexpr int64_t kOfALossNs = (kLeaderMs + 50) * kMillisecondNs + kAnswerNs;
   for (size_t i = 0; i < verdicts.size(); ++i) {
-    const size_t meeting = meetings[i / kRanks];
+    const size_t vote = votes[i / kRanks];
     EXPECT_TRUE(verdicts[i]->Wait().agreed) << verdicts[i]->Wait().reason;
     const int64_t took_ns = MonotonicNanoseconds() - begun_ns;
-    EXPECT_LT(took_ns, std::popcount(meeting) * kOfALossNs + kBusyNs) << "meeting " << meeting;
+    EXPECT_LT(took_ns, std::popcount(vote) * kOfALossNs + kBusyNs) << "vote " << vote;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, LostInMeetings,
-                         ::testing::Values(LossInMeetings{MeetingKind::kSituation, false},
-                                           LossInMeetings{MeetingKind::kSituation, true},
-                                           LossInMeetings{MeetingKind::kBirth, false},
-                                           LossInMeetings{MeetingKind::kBirth, true}),
+INSTANTIATE_TEST_SUITE_P(Each, LostInVotes,
+                         ::testing::Values(LossInVotes{VoteKind::kSituation, false},
+                                           LossInVotes{VoteKind::kSituation, true},
+                                           LossInVotes{VoteKind::kInit, false},
+                                           LossInVotes{VoteKind::kInit, true}),
                          [](const auto& loss) {
-                           const bool birth = loss.param.kind == MeetingKind::kBirth;
-                           return (birth ? "Birth" : "Situation") + NameOfLoss(loss.param.cuts);
+                           const bool init = loss.param.kind == VoteKind::kInit;
+                           return (init ? "Init" : "Situation") + NameOfLoss(loss.param.cuts);
                          });
 
 // A rank whose calls are issued by the test's thread.
@@ -155,8 +155,8 @@ class LostInSwitches : public ::testing::TestWithParam<bool> {
     joins.tables = std::make_shared<SwitchableTables>(
         engine_,
         [this](const std::shared_ptr<const Policy>&, std::span<const std::byte>) { return engine_; });
-    const MeetingPoint meeting{server_->address(), server_->port(), kRoot, kSecret};
-    thread_.Join(meeting, {kRoot, TokenOf(subject), rank, kRanks}, joins.tables);
+    const RendezvousPoint rendezvous{server_->address(), server_->port(), kRoot, kSecret};
+    thread_.Join(rendezvous, {kRoot, TokenOf(subject), rank, kRanks}, joins.tables);
   }
 
   // Offers the next table of a communicator if no offer is under way.

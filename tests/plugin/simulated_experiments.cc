@@ -46,7 +46,7 @@ SimulatedExperiments::SimulatedExperiments(uint64_t seed, uint64_t decisions, Ex
       guard_(
           {0.005, 0.04, true, [this](const EffectQuestion& asked) { return program_.Expected(asked); }, {}},
           [this](const TableKey& key, Regime) { return Knowledge(key); }),
-      timed_(TellersOf(faults_.n_ranks)) {
+      timed_(ReportersOf(faults_.n_ranks)) {
   for (Rank& rank : ranks_) {
     tables_.push_back(std::make_unique<SwitchableTables>(
         NewEngine({}, false), [this](const std::shared_ptr<const Policy>&, std::span<const std::byte> plan) {
@@ -111,10 +111,10 @@ void SimulatedExperiments::Note(const Rank& rank, const DecisionKey& key, const 
   const DecisionEngine* const engine = TablesOf(rank).current().engine;
   counts_.trials += is_trial ? 1 : 0;
   counts_.leading += is_trial && engine != nullptr && engine->plan()->plan().common_pause > 0 ? 1 : 0;
-  const int teller = TellerOf(rank.index, faults_.n_ranks);
-  if (!timed || teller < 0) return;
+  const int reporter = ReporterOf(rank.index, faults_.n_ranks);
+  if (!timed || reporter < 0) return;
   const int64_t ns = program_.TransferNs(key, decision.config);
-  Tell(teller, {key.call_number, key.collective, ns + random_.Waiting(ns / 16 + 1)});
+  AddReport(reporter, {key.call_number, key.collective, ns + random_.Waiting(ns / 16 + 1)});
 }
 
 void SimulatedExperiments::Feed(const DecisionKey& key, const Decision& decision, bool timed) {
@@ -132,14 +132,14 @@ void SimulatedExperiments::Feed(const DecisionKey& key, const Decision& decision
   call.structure_changes = static_cast<uint32_t>(call.number / 1000);
   call.issued_ns = now_;
   feed_.Push(call);
-  if (call.stamped) Tell(-1, {call.number, key.collective, 0, device_ns_});
+  if (call.stamped) AddReport(-1, {call.number, key.collective, 0, device_ns_});
   const int64_t ns = program_.computed_ns() + program_.TransferNs(key, decision.config);
   device_ns_ += ns + random_.Waiting(ns / 64 + 1);
 }
 
-void SimulatedExperiments::Tell(int teller, const CallTime& time) {
+void SimulatedExperiments::AddReport(int reporter, const CallTime& time) {
   if (random_.Chance(faults_.lost)) return;
-  reports_.push_back({now_ + time.ns + random_.Waiting(faults_.delay_ns), teller, time});
+  reports_.push_back({now_ + time.ns + random_.Waiting(faults_.delay_ns), reporter, time});
   std::push_heap(reports_.begin(), reports_.end(), DueLater);
 }
 
@@ -149,7 +149,7 @@ void SimulatedExperiments::TakeReports() {
     std::pop_heap(reports_.begin(), reports_.end(), DueLater);
     const Report report = reports_.back();
     reports_.pop_back();
-    timed_.TakeTimes(report.teller, std::span(&report.time, 1));
+    timed_.AddTimes(report.reporter, std::span(&report.time, 1));
   }
 }
 

@@ -47,7 +47,7 @@ class SimulatedExperiments : public SimulatedCommunicator<SwitchMember, StepsOnC
   };
   struct Report {
     int64_t due_ns = 0;
-    int teller = 0;
+    int reporter = 0;
     CallTime time;
   };
   static bool DueLater(const Report& one, const Report& other) { return one.due_ns > other.due_ns; }
@@ -68,7 +68,7 @@ class SimulatedExperiments : public SimulatedCommunicator<SwitchMember, StepsOnC
   // The leader's rank tells the guard of the call, and its device's clock goes on.
   void Feed(const DecisionKey& key, const Decision& decision, bool timed);
   // Sends a rank's time or stamp to the leader, or loses it.
-  void Tell(int teller, const CallTime& time);
+  void AddReport(int reporter, const CallTime& time);
   void TakeReports();
   void Propose();
   // Forgets a proposal that the leader dropped without an attempt.

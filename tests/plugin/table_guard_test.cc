@@ -67,9 +67,9 @@ class GuardedJob {
       const double of_choice = planned.config.leaves_nccl_alone() ? 1 : ratio;
       const double factor = is_trial ? ratio_of_trials_ : of_choice;
       const auto transfer_ns = static_cast<int64_t>(kNccl * factor);
-      for (int teller = 0; timed && teller < kRanks; ++teller) {
-        const CallTime time{call_, kKey.collective, transfer_ns + teller * 1000};
-        guard_->AddTimes(teller, std::span(&time, 1));
+      for (int reporter = 0; timed && reporter < kRanks; ++reporter) {
+        const CallTime time{call_, kKey.collective, transfer_ns + reporter * 1000};
+        guard_->AddTimes(reporter, std::span(&time, 1));
       }
       ++call_;
       now_ns_ += 9'000'000 + transfer_ns;  // it waits

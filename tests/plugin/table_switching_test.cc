@@ -39,7 +39,7 @@ using Progress = std::array<std::atomic<uint64_t>, kRanks>;
 
 class SwitchingRank {
  public:
-  SwitchingRank(const MeetingPoint& meeting, int rank, const std::string& policy_path,
+  SwitchingRank(const RendezvousPoint& rendezvous, int rank, const std::string& policy_path,
                 std::shared_ptr<const Policy> policy, Progress& progress)
       : rank_(rank),
         progress_(progress),
@@ -50,7 +50,7 @@ class SwitchingRank {
               return readable ? NewTable(static_cast<int>(plan[1])) : nullptr;
             })),
         thread_(policy_path, std::move(policy)) {
-    thread_.Join(meeting, {meeting.root, kToken, rank, kRanks}, tables_);
+    thread_.Join(rendezvous, {rendezvous.root, kToken, rank, kRanks}, tables_);
   }
   ~SwitchingRank() {
     End();
@@ -135,9 +135,9 @@ class TableSwitching : public ::testing::Test {
         });
     server_ = std::move(*ControlServer::Start({"127.0.0.1"}, 0, 1000, std::move(leadership)));
     server_->RegisterRoot(kToken, kSecret);
-    const MeetingPoint meeting{server_->address(), server_->port(), kToken, kSecret};
+    const RendezvousPoint rendezvous{server_->address(), server_->port(), kToken, kSecret};
     for (int rank = 0; rank < kRanks; ++rank)
-      ranks_.push_back(std::make_unique<SwitchingRank>(meeting, rank, path, policy_, progress_));
+      ranks_.push_back(std::make_unique<SwitchingRank>(rendezvous, rank, path, policy_, progress_));
     leaders_own_ = &ranks_[0]->thread();
     for (const auto& rank : ranks_) rank->Begin();
   }

@@ -41,7 +41,7 @@ struct RankOutcome {
 
 class RankProcesses {
  public:
-  // Rank and meeting point of torchrun; at one rank none of its variables.
+  // Rank and rendezvous of torchrun; at one rank none of its variables.
   explicit RankProcesses(const Launch& launch);
   // Kills the ranks that Wait() has not reaped.
   ~RankProcesses();

@@ -166,7 +166,8 @@ TEST_F(SettingsFiles, DeepSpeedsKeysThatHaveNoEffectAreNoted) {
             "not nvme"});
 }
 
-// What has an effect depends on the command line too, so void_options.h judges it when all options are known.
+// What has an effect depends on the command line too, so ineffective_options.h judges it when all options are
+// known.
 TEST_F(SettingsFiles, DeepSpeedsScaleIsTranslatedBesideAFixedOneWithItsPlace) {
   const auto result = DeepSpeed(R"({"fp16": {"enabled": true, "loss_scale": 8, "initial_scale_power": 4}})");
   ASSERT_TRUE(result) << Describe(result.error());

@@ -15,7 +15,7 @@
 #include "zero_workloads/estimate/memory_estimate.h"
 #include "zero_workloads/estimate/model_preset.h"
 #include "zero_workloads/estimate/paper_figures.h"
-#include "zero_workloads/void_options.h"
+#include "zero_workloads/ineffective_options.h"
 
 namespace dynamiccl::zero {
 namespace {
@@ -193,29 +193,29 @@ TEST(TrainingPreset, OffloadedStatesTakeNoMemoryOfTheDevice) {
   EXPECT_FALSE(CheckPresetFits("gpt2", settings, 1, 1, 1'300'000'000));
 }
 
-TEST(VoidOptions, AreNotedIfAFileOfAnotherProgramHasThemAndRefusedIfTheUserDoes) {
+TEST(IneffectiveOptions, AreNotedIfAFileOfAnotherProgramHasThemAndRefusedIfTheUserDoes) {
   TrainingSettings settings;
   settings.loss_scale = "8";
   const auto given = [](const char* option) { return option == std::string("--first-loss-scale"); };
   const std::map<std::string, std::string> translated = {
       {"--first-loss-scale", "ds.json: fp16.initial_scale_power"}};
-  EXPECT_EQ(NotesOfVoidOptions(given, translated, settings).value(),
+  EXPECT_EQ(NotesOfIneffectiveOptions(given, translated, settings).value(),
             std::vector<std::string>{
                 "ds.json: fp16.initial_scale_power: makes no difference: the loss scale is fixed"});
-  EXPECT_FALSE(NotesOfVoidOptions(given, {}, settings));
+  EXPECT_FALSE(NotesOfIneffectiveOptions(given, {}, settings));
   settings.loss_scale = "dynamic";
-  EXPECT_TRUE(NotesOfVoidOptions(given, translated, settings).value().empty());
+  EXPECT_TRUE(NotesOfIneffectiveOptions(given, translated, settings).value().empty());
 }
 
 // Sums of shards are in fp32.
-TEST(VoidOptions, ThatStateWhatHappensAnywayAreFine) {
+TEST(IneffectiveOptions, ThatStateWhatHappensAnywayAreFine) {
   TrainingSettings settings;
   settings.stage = 2;
   settings.micro_steps = 2;
   const auto given = [](const char* option) { return option == std::string("--accumulation-type"); };
-  EXPECT_TRUE(NotesOfVoidOptions(given, {}, settings));
+  EXPECT_TRUE(NotesOfIneffectiveOptions(given, {}, settings));
   settings.accumulation_type = "model";
-  EXPECT_FALSE(NotesOfVoidOptions(given, {}, settings));
+  EXPECT_FALSE(NotesOfIneffectiveOptions(given, {}, settings));
 }
 
 TEST(TrainingPreset, RunsWhereItFitsAndSaysWhatItNeedsWhereNot) {

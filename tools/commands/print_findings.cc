@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "tools/console_log.h"
 #include "tools/exit_code.h"
 #include "tools/report/json_output.h"
-#include "tools/talk.h"
 #include "tools/version.h"
 
 namespace dynamiccl {

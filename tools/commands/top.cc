@@ -21,13 +21,13 @@
 #include "src/collective/size_class.h"
 #include "src/policy/policy_file.h"
 #include "tools/command_table.h"
+#include "tools/console_log.h"
 #include "tools/exit_code.h"
 #include "tools/launch/installation.h"
 #include "tools/report/json_output.h"
 #include "tools/report/recognised_labels.h"
 #include "tools/running/live_calls.h"
 #include "tools/running/running_process.h"
-#include "tools/talk.h"
 #include "traces/format/trace_reader.h"
 
 namespace dynamiccl {
@@ -199,7 +199,7 @@ Result<int> TopCommand(CommandLine& line) {
   line.app().add_flag("--once", options.once, "Look once; so it does where the output is no terminal");
   line.app().add_flag("--json", options.json, "As JSON, once");
   if (const auto exit_code = line.Parse()) return *exit_code;
-  StartTalk();
+  StartConsoleLog();
   const std::shared_ptr<const Policy> recogniser = Recogniser();
   const bool once = options.once || options.json || ::isatty(STDOUT_FILENO) == 0;
   while (true) {

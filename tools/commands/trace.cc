@@ -51,7 +51,7 @@ struct TraceOptions {
 // Lists the fields that the imported file did not contain, and the values that were filled in.
 void SayWhatIsMissing(const std::string& path, const Imported& imported) {
   for (const UnfilledField& field : imported.unfilled) {
-    spdlog::info("{}: {} not in the file ({} times; {} stands there)", path, field.field, field.count,
+    spdlog::info("{}: {} not in the file ({} times; written as {})", path, field.field, field.count,
                  field.instead);
   }
   for (const std::string& note : imported.notes) spdlog::info("{}: {}", path, note);

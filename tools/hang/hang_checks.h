@@ -25,9 +25,9 @@ std::optional<HangFinding> FirstUnlikeDecision(uint64_t id, const JobCommunicato
                                                uint64_t& compared);
 
 // Finds ranks that create one communicator with different numbers of ranks.
-std::optional<HangFinding> UnlikeBirths(uint64_t id, const JobCommunicator& communicator);
+std::optional<HangFinding> UnlikeInits(uint64_t id, const JobCommunicator& communicator);
 
-// Finds ranks for which others wait, but which do not wait themselves: findings of the kinds AbsentFromBirth,
+// Finds ranks for which others wait, but which do not wait themselves: findings of the kinds AbsentFromInit,
 // Absent and Behind. When every rank that is waited for waits itself, the finding is a Cycle.
 std::vector<HangFinding> RanksThatDidNotCome(const JobCalls& job);
 

@@ -28,7 +28,7 @@ HangDiagnosis DiagnoseHang(const JobCalls& job) {
     take(FirstUnlikeCall(id, communicator, diagnosis.compared_calls));
     take(FirstUnlikeDecision(id, communicator, diagnosis.compared_decisions));
     take(FirstUnmatchedTransfer(id, communicator));
-    take(UnlikeBirths(id, communicator));
+    take(UnlikeInits(id, communicator));
   }
   for (HangFinding& finding : RanksThatDidNotCome(job)) findings.push_back(std::move(finding));
   if (findings.empty()) take(UnlikeOrder(job));

@@ -14,14 +14,14 @@ namespace dynamiccl {
 
 // X(Kind, "name in JSON"), likeliest cause first: errors of the program come before ranks that did nothing.
 #define DYNAMICCL_HANG_KINDS(X)                                                                \
-  X(BirthsDiffer, "births-differ")        /* ranks make a communicator of different sizes */   \
+  X(InitSizesDiffer, "init-sizes-differ") /* ranks make a communicator of different sizes */   \
   X(Mismatch, "mismatch")                 /* the same call with another operation, size ... */ \
   X(SkippedCall, "skipped-call")          /* a rank left out a call that others issued */      \
   X(ExtraCall, "extra-call")              /* a rank issued a call that others did not */       \
   X(SwappedCalls, "swapped-calls")        /* a rank issued two calls in the other order */     \
   X(DecisionsDiffer, "decisions-differ")  /* tuners answered differently on some ranks */      \
   X(TransfersDiffer, "transfers-differ")  /* a send and its receive are of different sizes */  \
-  X(AbsentFromBirth, "absent-from-birth") /* a rank did not come to make a communicator */     \
+  X(AbsentFromInit, "absent-from-init")   /* a rank did not come to make a communicator */     \
   X(Cycle, "cycle")                       /* ranks wait for each other on communicators */     \
   X(Behind, "behind")                     /* a rank did not issue what the others issued */    \
   X(TransferAlone, "transfer-alone")      /* a send without its receive, or the reverse */     \

@@ -86,8 +86,8 @@ class SectionTaker {
 
   // Adds a call, or the creation of a communicator, that had not returned when the trace was read.
   void AddInside(const InsideView& inside) {
-    if (inside.birth) {
-      AddBirth(inside);
+    if (inside.init) {
+      AddInit(inside);
       return;
     }
     const auto found = members_.find(inside.communicator);
@@ -121,13 +121,13 @@ class SectionTaker {
     }
   }
 
-  void AddBirth(const InsideView& inside) {
-    process().inside = inside.born.id;
-    process().inside_birth = true;
-    JobCommunicator& communicator = job_.communicators[inside.born.id];
-    communicator.n_ranks = std::max(communicator.n_ranks, inside.born.n_ranks);
-    communicator.births.push_back(
-        {process_, inside.born.rank, inside.born.n_ranks, clock_.RealTime(inside.since_ns)});
+  void AddInit(const InsideView& inside) {
+    process().inside = inside.created.id;
+    process().inside_init = true;
+    JobCommunicator& communicator = job_.communicators[inside.created.id];
+    communicator.n_ranks = std::max(communicator.n_ranks, inside.created.n_ranks);
+    communicator.inits.push_back(
+        {process_, inside.created.rank, inside.created.n_ranks, clock_.RealTime(inside.since_ns)});
   }
 
   void NoteEnd(const TraceRecord& record) {

@@ -60,7 +60,7 @@ struct JobMember {
 };
 
 // A rank that was inside the creation of a communicator.
-struct JobBirth {
+struct JobInit {
   size_t process = 0;
   int32_t rank = -1;
   int32_t n_ranks = 0;
@@ -73,7 +73,7 @@ struct JobCommunicator {
   int32_t n_ranks = 0;
   // Members by rank in the communicator.
   std::map<int32_t, JobMember> members;
-  std::vector<JobBirth> births;
+  std::vector<JobInit> inits;
 };
 
 // One process, that is one trace section.
@@ -93,7 +93,7 @@ struct JobProcess {
   // Id of the communicator on which the process has an unfinished call or creation. If several threads are
   // inside the library, the one that entered last counts.
   std::optional<uint64_t> inside;
-  bool inside_birth = false;
+  bool inside_init = false;
 };
 
 // All processes and communicators of a job. Fill it with Add, then pass it to DiagnoseHang.

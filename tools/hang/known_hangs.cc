@@ -23,7 +23,7 @@ std::optional<real_nccl::NcclRelease> ReleaseOf(const JobCalls& job) {
 // is unknown, or if the traces name no hosts.
 bool LiesUnlike(const JobCalls& job, const JobCommunicator& communicator) {
   std::map<int32_t, size_t> process_of_rank;
-  for (const JobBirth& birth : communicator.births) process_of_rank[birth.rank] = birth.process;
+  for (const JobInit& init : communicator.inits) process_of_rank[init.rank] = init.process;
   for (const auto& [rank, member] : communicator.members) process_of_rank[rank] = member.process;
   if (process_of_rank.size() != static_cast<size_t>(communicator.n_ranks)) return false;
   std::map<std::string, int> ranks_of_host;
@@ -49,7 +49,7 @@ bool StandsAs(const KnownIssue& issue, const HangFinding& finding, const JobCall
   if (issue.unlike_nodes && !LiesUnlike(job, communicator)) return false;
   switch (issue.stands_in) {
     case StandsIn::kInit:
-      return finding.kind == HangKind::kInsideLibrary && !communicator.births.empty();
+      return finding.kind == HangKind::kInsideLibrary && !communicator.inits.empty();
     case StandsIn::kCall:
       return (finding.kind == HangKind::kInsideLibrary || finding.kind == HangKind::kBehind) &&
              IsInsideCall(finding, communicator);

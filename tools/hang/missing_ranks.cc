@@ -94,7 +94,7 @@ std::string Whereabouts(const JobCalls& job, uint64_t id, const JobMember& membe
   if (member.ended) return "; it has ended this communicator";
   if (process.end.how != ProcessEnd::How::kNotKnown) return EndText(process);
   if (process.closed) return "; its process has ended";
-  if (process.inside && process.inside_birth)
+  if (process.inside && process.inside_init)
     return fmt::format("; it makes communicator {:#x}", *process.inside);
   if (process.inside && *process.inside != id)
     return fmt::format("; it is inside a call on communicator {:#x}", *process.inside);
@@ -204,19 +204,18 @@ HangFinding CycleFinding(const JobCalls& job, const std::vector<Standing>& stand
   return finding;
 }
 
-void AddAbsentFromBirth(uint64_t id, const JobCommunicator& communicator,
-                        std::vector<HangFinding>& findings) {
-  if (communicator.births.empty()) return;
+void AddAbsentFromInit(uint64_t id, const JobCommunicator& communicator, std::vector<HangFinding>& findings) {
+  if (communicator.inits.empty()) return;
   std::set<int32_t> here;
-  for (const JobBirth& birth : communicator.births) here.insert(birth.rank);
+  for (const JobInit& init : communicator.inits) here.insert(init.rank);
   for (const auto& [rank, member] : communicator.members) here.insert(rank);
-  HangFinding finding{HangKind::kAbsentFromBirth, id, 0, {}, {}};
+  HangFinding finding{HangKind::kAbsentFromInit, id, 0, {}, {}};
   for (int32_t rank = 0; rank < communicator.n_ranks; ++rank) {
     if (!here.contains(rank)) finding.ranks.push_back(rank);
   }
   if (finding.ranks.empty()) return;
   std::vector<int32_t> waiting;
-  for (const JobBirth& birth : communicator.births) waiting.push_back(birth.rank);
+  for (const JobInit& init : communicator.inits) waiting.push_back(init.rank);
   finding.text.push_back(fmt::format("{} did not come to make a communicator of {} ranks",
                                      RankList(finding.ranks), communicator.n_ranks));
   finding.text.push_back(fmt::format("{} came and is inside the library", RankList(waiting)));
@@ -225,10 +224,10 @@ void AddAbsentFromBirth(uint64_t id, const JobCommunicator& communicator,
 
 // Returns a finding if all ranks entered the creation of the communicator and some have not returned; nothing
 // if none is inside.
-std::optional<HangFinding> CommonBirth(uint64_t id, const JobCommunicator& communicator) {
-  if (communicator.births.empty()) return std::nullopt;
+std::optional<HangFinding> CommonInit(uint64_t id, const JobCommunicator& communicator) {
+  if (communicator.inits.empty()) return std::nullopt;
   HangFinding finding{HangKind::kInsideLibrary, id, 0, {}, {}};
-  for (const JobBirth& birth : communicator.births) finding.ranks.push_back(birth.rank);
+  for (const JobInit& init : communicator.inits) finding.ranks.push_back(init.rank);
   std::sort(finding.ranks.begin(), finding.ranks.end());
   finding.text.push_back(fmt::format("all {} ranks came to make the communicator; {} did not return",
                                      communicator.n_ranks, RankList(finding.ranks)));
@@ -261,11 +260,11 @@ void AddFailedRanks(const JobCalls& job, const JobCommunicator& communicator, Ha
 
 }  // namespace
 
-std::optional<HangFinding> UnlikeBirths(uint64_t id, const JobCommunicator& communicator) {
+std::optional<HangFinding> UnlikeInits(uint64_t id, const JobCommunicator& communicator) {
   std::map<int32_t, std::vector<int32_t>> ranks_by_size;
-  for (const JobBirth& birth : communicator.births) ranks_by_size[birth.n_ranks].push_back(birth.rank);
+  for (const JobInit& init : communicator.inits) ranks_by_size[init.n_ranks].push_back(init.rank);
   if (ranks_by_size.size() < 2) return std::nullopt;
-  HangFinding finding{HangKind::kBirthsDiffer, id, 0, {}, {"ranks make one communicator of unlike sizes"}};
+  HangFinding finding{HangKind::kInitSizesDiffer, id, 0, {}, {"ranks make one communicator of unlike sizes"}};
   const auto usual = std::max_element(ranks_by_size.begin(), ranks_by_size.end(),
                                       [](auto& a, auto& b) { return a.second.size() < b.second.size(); });
   for (const auto& [size, ranks] : ranks_by_size) {
@@ -279,14 +278,14 @@ std::vector<HangFinding> RanksThatDidNotCome(const JobCalls& job) {
   std::vector<HangFinding> findings;
   std::vector<Standing> standings;
   for (const auto& [id, communicator] : job.communicators) {
-    AddAbsentFromBirth(id, communicator, findings);
+    AddAbsentFromInit(id, communicator, findings);
     Standing standing = StandingOf(id, communicator);
     if (!standing.behind.empty() || !standing.absent.empty()) standings.push_back(std::move(standing));
   }
   // A process that waits in the creation of a communicator has a reason to be behind on other communicators.
   std::set<size_t> waiting = Waiting(job, standings);
   for (size_t i = 0; i < job.processes.size(); ++i) {
-    if (job.processes[i].inside_birth) waiting.insert(i);
+    if (job.processes[i].inside_init) waiting.insert(i);
   }
   for (const Standing& standing : standings) AddStanding(job, standing, waiting, findings);
   const bool somebody_behind = std::any_of(standings.begin(), standings.end(),
@@ -313,7 +312,7 @@ std::vector<HangFinding> RanksThatFailed(const JobCalls& job) {
 std::vector<HangFinding> CommonCalls(const JobCalls& job) {
   std::vector<HangFinding> findings;
   for (const auto& [id, communicator] : job.communicators) {
-    if (auto birth = CommonBirth(id, communicator)) findings.push_back(std::move(*birth));
+    if (auto init = CommonInit(id, communicator)) findings.push_back(std::move(*init));
     HangFinding finding{HangKind::kInsideLibrary, id, 0, {}, {}};
     const JobCall* last = nullptr;
     for (const auto& [rank, member] : communicator.members) {

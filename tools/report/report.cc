@@ -85,8 +85,8 @@ Result<Recogniser> RecogniserOf(const ReportInputs& inputs, const std::string& f
   return recogniser;
 }
 
-// Names a run by its file, or by its path where another run's file has the same name, as those of a run
-// before and after a change have that lie in two folders.
+// Names a run by its file. Runs whose files have the same name, for example before/job.ctrace and
+// after/job.ctrace, are named by their paths.
 std::string NameOfRun(const std::vector<NamedTrace>& traces, const std::string& path) {
   const auto name = [](const std::string& of) { return std::filesystem::path(of).filename().string(); };
   const auto alike =

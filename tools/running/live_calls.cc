@@ -59,8 +59,8 @@ void PutInside(const SectionCalls& calls, int64_t now_ns, LiveProcess& live) {
     const double seconds = static_cast<double>(now_ns - inside.since_ns) * 1e-9;
     if (seconds < live.inside_seconds) continue;
     live.inside_seconds = seconds;
-    live.inside = inside.birth
-                      ? fmt::format("making a communicator of {} ranks", inside.born.n_ranks)
+    live.inside = inside.init
+                      ? fmt::format("making a communicator of {} ranks", inside.created.n_ranks)
                       : fmt::format("{} of {}", Name(inside.call.collective), FormatBytes(inside.call.bytes));
   }
 }

@@ -30,7 +30,7 @@ bool IsAlwaysKept(const TraceRecord& record) {
     case RecordKind::kCommunicator:
     case RecordKind::kCommunicatorEnd:
     case RecordKind::kInside:
-    case RecordKind::kInsideBirth:
+    case RecordKind::kInsideInit:
       return true;
     default:
       return false;

@@ -83,9 +83,9 @@ struct WaitedShareView {
 // A call, or the creation of a communicator, that had not returned when the trace was read.
 struct InsideView {
   int64_t since_ns = 0;
-  bool birth = false;
+  bool init = false;          // inside the creation of a communicator, not inside a call
   uint32_t communicator = 0;  // for a call: the section's own number of its communicator
-  CommunicatorInfo born;      // for a birth: id, rank and number of ranks
+  CommunicatorInfo created;   // for an init: id, rank and number of ranks
   CollectiveCall call;        // the group's first call; its group_size counts all calls
   int32_t root_or_peer = -1;
 };
@@ -313,8 +313,8 @@ inline WaitedShareView WaitedShareOf(const TraceRecord& record) {
 
 // Converts a mark to a record. The mark must not be empty (InsideOf::kNothing).
 inline TraceRecord InsideRecord(const InsideMark& mark) {
-  const bool birth = mark.what == static_cast<uint8_t>(InsideOf::kBirth);
-  TraceRecord record = EmptyRecord(birth ? RecordKind::kInsideBirth : RecordKind::kInside, mark.since_ns);
+  const bool init = mark.what == static_cast<uint8_t>(InsideOf::kInit);
+  TraceRecord record = EmptyRecord(init ? RecordKind::kInsideInit : RecordKind::kInside, mark.since_ns);
   record.call_number = mark.call_number;
   record.bytes = mark.bytes;
   record.communicator = mark.communicator;
@@ -329,11 +329,11 @@ inline TraceRecord InsideRecord(const InsideMark& mark) {
 inline InsideView InsideOfRecord(const TraceRecord& record) {
   InsideView view;
   view.since_ns = record.issued_ns;
-  view.birth = record.kind == static_cast<uint16_t>(RecordKind::kInsideBirth);
+  view.init = record.kind == static_cast<uint16_t>(RecordKind::kInsideInit);
   view.communicator = record.communicator;
   view.root_or_peer = record.root_or_peer;
-  if (view.birth) {
-    view.born = {record.bytes, record.root_or_peer, record.group_size, 0};
+  if (view.init) {
+    view.created = {record.bytes, record.root_or_peer, record.group_size, 0};
     return view;
   }
   view.call.call_number = record.call_number;

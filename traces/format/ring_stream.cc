@@ -37,7 +37,7 @@ class Ring {
   uint64_t replaced() const { return segment_.head - count(); }
   bool has_mark() const {
     return segment_.inside.what != static_cast<uint8_t>(InsideOf::kNothing) &&
-           segment_.inside.what <= static_cast<uint8_t>(InsideOf::kBirth);
+           segment_.inside.what <= static_cast<uint8_t>(InsideOf::kInit);
   }
 
   // Reads until `ahead` records wait, or none is left in the file.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checksums of records and sections, and equality. The content hash leaves out the first part of the header,
-// which has a checksum of its own, and the hash itself.
+// Computes the checksums of records and sections, and compares traces. The content hash covers the file
+// except the first part of the header, which has a checksum of its own, and the hash itself.
 #include "traces/format/trace.h"
 
 #define XXH_INLINE_ALL

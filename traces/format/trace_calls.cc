@@ -110,7 +110,7 @@ SectionCalls CallsOf(const TraceSection& section) {
       builder.result.memory.push_back(MemoryOf(record));
     else if (IsKind(record, RecordKind::kSamples))
       builder.result.samples.push_back(SamplesOf(record));
-    else if (IsKind(record, RecordKind::kInside) || IsKind(record, RecordKind::kInsideBirth))
+    else if (IsKind(record, RecordKind::kInside) || IsKind(record, RecordKind::kInsideInit))
       builder.result.inside.push_back(InsideOfRecord(record));
     else if (IsKind(record, RecordKind::kWaitedShare))
       builder.result.waited_shares.push_back(WaitedShareOf(record));

@@ -88,7 +88,7 @@ struct TraceHeader {
 
 // Says what a thread was doing inside the library when its mark was read. After a hang the mark is still in
 // the file.
-enum class InsideOf : uint8_t { kNothing = 0, kCall = 1, kBirth = 2 };
+enum class InsideOf : uint8_t { kNothing = 0, kCall = 1, kInit = 2 };
 
 // The mark of one thread.
 struct InsideMark {
@@ -99,7 +99,7 @@ struct InsideMark {
   uint64_t bytes;
   uint32_t communicator;
   int16_t root_or_peer;
-  // Number of calls in the group, of which the first is shown; for a birth, number of ranks of the
+  // Number of calls in the group, of which the first is shown; for an init, number of ranks of the
   // communicator.
   uint16_t group_size;
   uint8_t collective;

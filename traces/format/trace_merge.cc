@@ -43,9 +43,9 @@ std::string Describe(const IssuedCall& issued) {
                      Name(issued.call.data_type), Name(issued.call.op));
 }
 
-// Removes the calls before the last gap. Where threads' rings replaced unequal numbers of records, the calls
-// of one thread alone come before those of which none is lost.
-void KeepLastRun(std::vector<IssuedCall>& calls) {
+// Removes the calls before the last gap in the call numbers. If the rings of two threads replaced unequal
+// numbers of records, the earliest calls are those of one thread alone; after the last gap none is missing.
+void DropCallsBeforeLastGap(std::vector<IssuedCall>& calls) {
   const auto gap = std::adjacent_find(calls.rbegin(), calls.rend(), [](const auto& late, const auto& early) {
     return late.call.call_number > early.call.call_number + 1;
   });
@@ -73,7 +73,7 @@ std::map<uint64_t, std::vector<RankSequence>> SequencesByCommunicator(const Trac
     for (auto& [number, sequence] : own) {
       std::stable_sort(sequence.collectives.begin(), sequence.collectives.end(),
                        [](const IssuedCall& a, const IssuedCall& b) { return PlaceOf(a) < PlaceOf(b); });
-      if (sequence.may_begin_late) KeepLastRun(sequence.collectives);
+      if (sequence.may_begin_late) DropCallsBeforeLastGap(sequence.collectives);
       all[calls.communicators.at(number).id].push_back(std::move(sequence));
     }
   }

@@ -118,7 +118,7 @@ class SectionParser {
   // Creates a record from a thread's mark. A finished section contains such marks as records already.
   void ReadMark(const InsideMark& mark) {
     if (finished() || mark.what == static_cast<uint8_t>(InsideOf::kNothing) ||
-        mark.what > static_cast<uint8_t>(InsideOf::kBirth))
+        mark.what > static_cast<uint8_t>(InsideOf::kInit))
       return;
     section_.records.push_back(InsideRecord(mark));
     Seal(section_.records.back());

@@ -23,11 +23,11 @@ namespace dynamiccl {
   X(Step, 4)         /* the program marked a training step or phase */                  \
   X(Communicator, 5) /* a communicator began: bytes = its id, root_or_peer = rank */    \
   X(CommunicatorEnd, 6)                                                                 \
-  X(Memory, 7)       /* how much memory is free: reported or sampled */                 \
-  X(WaitedShare, 8)  /* how much of a key's transfers the program waits for */          \
-  X(Inside, 9)       /* a call that had not returned when the trace was read */         \
-  X(InsideBirth, 10) /* the making of a communicator that had not returned */           \
-  X(Samples, 11)     /* the program said how many samples the step has that begins */
+  X(Memory, 7)      /* how much memory is free: reported or sampled */                  \
+  X(WaitedShare, 8) /* how much of a key's transfers the program waits for */           \
+  X(Inside, 9)      /* a call that had not returned when the trace was read */          \
+  X(InsideInit, 10) /* the making of a communicator that had not returned */            \
+  X(Samples, 11)    /* the program said how many samples the step has that begins */
 
 enum class RecordKind : uint16_t {
 #define DYNAMICCL_RECORD_KIND(name, number) k##name = number,

@@ -81,8 +81,8 @@ std::optional<std::string> SetCalls(const std::string& setting, const Job& job, 
   return setting.substr(sign + 1);
 }
 
-// The effect of a setting, without its times. Nothing for a setting of several configs, and for one that is a
-// file of rules.
+// Returns what is measured, a setting's effect still without its times. Returns nothing if the setting has
+// several configs or is a file of rules.
 std::optional<MeasuredEffect> SubjectOf(const std::string& setting, const Job& job) {
   if (setting.find(',') != std::string::npos) return std::nullopt;
   MeasuredEffect effect;

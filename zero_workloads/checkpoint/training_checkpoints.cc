@@ -18,9 +18,9 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Longest time between two meetings of ranks that wait for a save. hostccl takes 30 s without progress for a
-// hang (HOSTCCL_TIMEOUT_MS); ten short calls a second cost nothing beside writing.
-constexpr std::chrono::milliseconds kMeeting(100);
+// Longest time between two calls in which ranks that wait for a save ask each other. hostccl takes 30 s
+// without progress for a hang (HOSTCCL_TIMEOUT_MS); ten short calls a second cost nothing beside writing.
+constexpr std::chrono::milliseconds kAskPeriod(100);
 
 int64_t Product(std::span<const int64_t> extents) {
   return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
@@ -68,7 +68,7 @@ int64_t TrainingCheckpoints::Sum(int64_t number) const {
 void TrainingCheckpoints::AwaitAll(const std::function<bool(std::chrono::milliseconds)>& wait) const {
   bool mine = false;
   do {
-    mine = mine || wait(kMeeting);
+    mine = mine || wait(kAskPeriod);
   } while (Sum(mine ? 0 : 1) > 0);
 }
 

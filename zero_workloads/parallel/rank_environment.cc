@@ -40,7 +40,7 @@ Result<int> ReadNumber(const char* name, int low, int high) {
   return value;
 }
 
-Status ReadMeetingPoint(RankEnvironment* environment) {
+Status ReadRendezvous(RankEnvironment* environment) {
   const char* address = std::getenv("MASTER_ADDR");
   if (address == nullptr || *address == '\0') {
     return WithHint(
@@ -74,7 +74,7 @@ Result<RankEnvironment> ReadRankEnvironment() {
     if (std::getenv(launcher.local_rank) != nullptr) {
       DYNAMICCL_TRY(environment.local_rank, ReadNumber(launcher.local_rank, 0, environment.world - 1));
     }
-    if (environment.world > 1) DYNAMICCL_CHECK_OK(ReadMeetingPoint(&environment));
+    if (environment.world > 1) DYNAMICCL_CHECK_OK(ReadRendezvous(&environment));
     break;
   }
   return environment;

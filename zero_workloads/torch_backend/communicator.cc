@@ -21,54 +21,54 @@ void Check(ncclResult_t result, const char* function) {
                    ncclGetLastError(nullptr), "); NCCL_DEBUG=WARN shows NCCL's own reason");
 }
 
-std::string ArrivalKey(const Communicator::Meeting& meeting, int rank) {
-  return c10::str(meeting.key, "_rank_", rank);
+std::string ArrivalKey(const Communicator::Rendezvous& rendezvous, int rank) {
+  return c10::str(rendezvous.key, "_rank_", rank);
 }
 
 // Every rank announces itself in the store and waits until all ranks have done so. NCCL's own rendezvous
 // cannot serve for this, because its time-out is the same for all groups of the process.
-void AwaitAllRanks(c10d::Store& store, const Communicator::Meeting& meeting) {
-  store.set(ArrivalKey(meeting, meeting.rank), std::vector<uint8_t>{1});
+void AwaitAllRanks(c10d::Store& store, const Communicator::Rendezvous& rendezvous) {
+  store.set(ArrivalKey(rendezvous, rendezvous.rank), std::vector<uint8_t>{1});
   std::vector<std::string> arrivals;
-  for (int rank = 0; rank < meeting.size; ++rank) arrivals.push_back(ArrivalKey(meeting, rank));
+  for (int rank = 0; rank < rendezvous.size; ++rank) arrivals.push_back(ArrivalKey(rendezvous, rank));
   try {
-    store.wait(arrivals, meeting.timeout);
+    store.wait(arrivals, rendezvous.timeout);
   } catch (const std::exception&) {
     std::string missing;
-    for (int rank = 0; rank < meeting.size; ++rank)
+    for (int rank = 0; rank < rendezvous.size; ++rank)
       if (!store.check({arrivals[static_cast<size_t>(rank)]})) missing += c10::str(" ", rank);
-    TORCH_CHECK_WITH(DistBackendError, missing.empty(), meeting.name, " of ", meeting.size,
-                     " ranks could not be made on rank ", meeting.rank, ": Timed out after ",
-                     meeting.timeout.count(), " ms, the group's timeout; missing in the group: rank",
+    TORCH_CHECK_WITH(DistBackendError, missing.empty(), rendezvous.name, " of ", rendezvous.size,
+                     " ranks could not be made on rank ", rendezvous.rank, ": Timed out after ",
+                     rendezvous.timeout.count(), " ms, the group's timeout; missing in the group: rank",
                      missing);
     throw;
   }
 }
 
 // Rank 0 creates NCCL's unique id when all ranks have arrived. The others read it from the store.
-ncclUniqueId AgreeOnId(c10d::Store& store, const Communicator::Meeting& meeting) {
-  AwaitAllRanks(store, meeting);
+ncclUniqueId AgreeOnId(c10d::Store& store, const Communicator::Rendezvous& rendezvous) {
+  AwaitAllRanks(store, rendezvous);
   ncclUniqueId id{};
-  if (meeting.rank == 0) {
+  if (rendezvous.rank == 0) {
     Check(ncclGetUniqueId(&id), "ncclGetUniqueId");
     const auto* bytes = reinterpret_cast<const uint8_t*>(id.internal);
-    store.set(meeting.key, std::vector<uint8_t>(bytes, bytes + sizeof(id.internal)));
+    store.set(rendezvous.key, std::vector<uint8_t>(bytes, bytes + sizeof(id.internal)));
     return id;
   }
-  store.wait({meeting.key}, meeting.timeout);
-  const std::vector<uint8_t> bytes = store.get(meeting.key);
-  TORCH_CHECK_WITH(DistBackendError, bytes.size() == sizeof(id.internal), "the store's key ", meeting.key,
+  store.wait({rendezvous.key}, rendezvous.timeout);
+  const std::vector<uint8_t> bytes = store.get(rendezvous.key);
+  TORCH_CHECK_WITH(DistBackendError, bytes.size() == sizeof(id.internal), "the store's key ", rendezvous.key,
                    " holds ", bytes.size(), " bytes, not NCCL's id: ranks run different releases");
   std::memcpy(id.internal, bytes.data(), bytes.size());
   return id;
 }
 
-// Deletes the keys of the meeting from the store, so that a later group of the same name does not find them.
-// Call it when all ranks have read the keys.
-void ForgetMeeting(c10d::Store& store, const Communicator::Meeting& meeting) {
+// Deletes the keys of the rendezvous from the store, so that a later group of the same name does not find
+// them. Call it when all ranks have read the keys.
+void DeleteKeys(c10d::Store& store, const Communicator::Rendezvous& rendezvous) {
   try {
-    store.deleteKey(ArrivalKey(meeting, meeting.rank));
-    if (meeting.rank == 0) store.deleteKey(meeting.key);
+    store.deleteKey(ArrivalKey(rendezvous, rendezvous.rank));
+    if (rendezvous.rank == 0) store.deleteKey(rendezvous.key);
   } catch (const std::exception&) {
     // The exception is ignored: the process that serves the store has already ended, and the keys with it.
   }
@@ -76,10 +76,10 @@ void ForgetMeeting(c10d::Store& store, const Communicator::Meeting& meeting) {
 
 }  // namespace
 
-Communicator::Communicator(c10d::Store& store, const Meeting& meeting) {
-  const ncclUniqueId id = AgreeOnId(store, meeting);
-  Check(ncclCommInitRank(&handle_, meeting.size, id, meeting.rank), "ncclCommInitRank");
-  ForgetMeeting(store, meeting);
+Communicator::Communicator(c10d::Store& store, const Rendezvous& rendezvous) {
+  const ncclUniqueId id = AgreeOnId(store, rendezvous);
+  Check(ncclCommInitRank(&handle_, rendezvous.size, id, rendezvous.rank), "ncclCommInitRank");
+  DeleteKeys(store, rendezvous);
   Check(hostcclStreamCreate(&stream_), "hostcclStreamCreate");
 }
 

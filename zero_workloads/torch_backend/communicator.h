@@ -17,7 +17,7 @@ namespace dynamiccl::torch_backend {
 class Communicator {
  public:
   // A rank's place in a new communicator, and the store keys through which its ranks meet.
-  struct Meeting {
+  struct Rendezvous {
     // Name for messages, for example "group 3".
     std::string name;
     // Prefix of the keys in the store that the ranks use. Once the communicator exists, the keys may be
@@ -30,7 +30,7 @@ class Communicator {
   };
   // Collective over the ranks of the new communicator. Returns when all ranks have joined. After a time-out,
   // the error names the ranks that did not arrive.
-  Communicator(c10d::Store& store, const Meeting& meeting);
+  Communicator(c10d::Store& store, const Rendezvous& rendezvous);
   // Creates a communicator of those ranks of `parent` that pass the same `color`, in the parent's order.
   // Collective over all ranks of the parent.
   Communicator(Communicator& parent, int color);

@@ -45,8 +45,8 @@ std::string ElementsText(const std::vector<at::Tensor>& tensors) {
 std::shared_ptr<Communicator> MeetGroup(c10d::Store& store, const HostBackend::Membership& membership) {
   RaiseLibraryTimeout(membership.timeout);
   return std::make_shared<Communicator>(
-      store, Communicator::Meeting{"group " + NameOf(membership.group_name), "nccl_id", membership.rank,
-                                   membership.size, membership.timeout});
+      store, Communicator::Rendezvous{"group " + NameOf(membership.group_name), "nccl_id", membership.rank,
+                                      membership.size, membership.timeout});
 }
 
 }  // namespace

@@ -8,10 +8,10 @@
 
 namespace dynamiccl::torch_backend {
 
-PairChannel::PairChannel(c10::intrusive_ptr<c10d::Store> store, Communicator::Meeting meeting)
-    : meeting_(std::make_shared<Meeting>()) {
-  meeting_->store = std::move(store);
-  meeting_->place = std::move(meeting);
+PairChannel::PairChannel(c10::intrusive_ptr<c10d::Store> store, Communicator::Rendezvous rendezvous)
+    : shared_(std::make_shared<Shared>()) {
+  shared_->store = std::move(store);
+  shared_->rendezvous = std::move(rendezvous);
   hostcclStreamCreate(&queue_);
 }
 
@@ -21,18 +21,18 @@ PairChannel::~PairChannel() {
   if (hostcclStreamQuery(queue_) == ncclSuccess) hostcclStreamDestroy(queue_);
 }
 
-void PairChannel::Meeting::CheckUsable() const {
+void PairChannel::Shared::CheckUsable() const {
   TORCH_CHECK_WITH(DistBackendError, aborted_because.empty(),
                    "the process group cannot be used any more: ", aborted_because);
 }
 
-std::shared_ptr<Communicator> PairChannel::Meeting::Meet() {
+std::shared_ptr<Communicator> PairChannel::Shared::AwaitCommunicator() {
   {
     const std::lock_guard lock(mutex);
     CheckUsable();
     if (communicator != nullptr) return communicator;
   }
-  auto made = std::make_shared<Communicator>(*store, place);
+  auto made = std::make_shared<Communicator>(*store, rendezvous);
   const std::lock_guard lock(mutex);
   CheckUsable();
   return communicator = std::move(made);
@@ -40,27 +40,27 @@ std::shared_ptr<Communicator> PairChannel::Meeting::Meet() {
 
 std::shared_ptr<Communicator> PairChannel::Ready() {
   if (hostcclStreamQuery(queue_) != ncclSuccess) return nullptr;  // earlier messages are not issued yet
-  const std::lock_guard lock(meeting_->mutex);
-  return meeting_->communicator;
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->communicator;
 }
 
 void PairChannel::Defer(c10::intrusive_ptr<PendingWork> work, Issue issue) {
   {
-    const std::lock_guard lock(meeting_->mutex);
-    meeting_->waiting.push_back(work);
+    const std::lock_guard lock(shared_->mutex);
+    shared_->waiting.push_back(work);
   }
-  hostcclLaunchHostFunc(queue_, &Run, new Deferred{meeting_, std::move(work), std::move(issue)});
+  hostcclLaunchHostFunc(queue_, &Run, new Deferred{shared_, std::move(work), std::move(issue)});
 }
 
 void PairChannel::Run(void* deferred) {
   const std::unique_ptr<Deferred> message(static_cast<Deferred*>(deferred));
   try {
-    message->issue(message->meeting->Meet());
+    message->issue(message->shared->AwaitCommunicator());
   } catch (...) {
     message->work->Fail(std::current_exception());
   }
-  const std::lock_guard lock(message->meeting->mutex);
-  std::erase(message->meeting->waiting, message->work);
+  const std::lock_guard lock(message->shared->mutex);
+  std::erase(message->shared->waiting, message->work);
 }
 
 // The mutex is not held while the works end, because the channel's thread needs it.
@@ -68,10 +68,10 @@ void PairChannel::Abort(const std::string& reason) {
   std::shared_ptr<Communicator> made;
   std::vector<c10::intrusive_ptr<PendingWork>> waiting;
   {
-    const std::lock_guard lock(meeting_->mutex);
-    if (meeting_->aborted_because.empty()) meeting_->aborted_because = reason;
-    made = meeting_->communicator;
-    waiting = meeting_->waiting;
+    const std::lock_guard lock(shared_->mutex);
+    if (shared_->aborted_because.empty()) shared_->aborted_because = reason;
+    made = shared_->communicator;
+    waiting = shared_->waiting;
   }
   if (made != nullptr) made->Abort(reason);
   for (const auto& work : waiting) {

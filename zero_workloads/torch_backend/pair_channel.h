@@ -22,7 +22,7 @@ class PairChannel {
 
   // The two ranks meet in the store as ranks 0 and 1. The store must be used by the channel's thread alone: a
   // thread that waits for a key blocks all other users of the same connection.
-  PairChannel(c10::intrusive_ptr<c10d::Store> store, Communicator::Meeting meeting);
+  PairChannel(c10::intrusive_ptr<c10d::Store> store, Communicator::Rendezvous rendezvous);
   // Waits for messages in progress, but not for a peer that never arrived.
   ~PairChannel();
 
@@ -39,11 +39,11 @@ class PairChannel {
   void Synchronize();
 
  private:
-  // The meeting of the two ranks. The channel's thread shares it, because that thread may still have messages
-  // to issue when the channel itself is gone.
-  struct Meeting {
+  // What the channel shares with its thread, which may still have messages to issue when the channel itself
+  // is gone.
+  struct Shared {
     c10::intrusive_ptr<c10d::Store> store;
-    Communicator::Meeting place;
+    Communicator::Rendezvous rendezvous;
     std::mutex mutex;
     // The mutex guards the members below.
     std::shared_ptr<Communicator> communicator;
@@ -51,19 +51,19 @@ class PairChannel {
     std::vector<c10::intrusive_ptr<PendingWork>> waiting;
 
     // Blocks until the peer has arrived, and returns the pair's communicator. Throws after Abort.
-    std::shared_ptr<Communicator> Meet();
+    std::shared_ptr<Communicator> AwaitCommunicator();
     // Throws after Abort. The caller holds the mutex.
     void CheckUsable() const;
   };
   // A message that waits on the channel's thread.
   struct Deferred {
-    std::shared_ptr<Meeting> meeting;
+    std::shared_ptr<Shared> shared;
     c10::intrusive_ptr<PendingWork> work;
     Issue issue;
   };
   static void Run(void* deferred);
 
-  std::shared_ptr<Meeting> meeting_;
+  std::shared_ptr<Shared> shared_;
   cudaStream_t queue_ = nullptr;
 };
 

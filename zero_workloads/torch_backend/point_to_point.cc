@@ -13,7 +13,7 @@ namespace {
 
 // Two ranks may take this much longer to meet than a message's time-out. The message's own deadline thus
 // passes first, and its error names the message.
-constexpr std::chrono::seconds kMeetingGrace{10};
+constexpr std::chrono::seconds kRendezvousGrace{10};
 
 const at::Tensor& CheckMessage(const char* operation, const std::vector<at::Tensor>& tensors, int tag) {
   const at::Tensor& tensor = OnlyTensor(operation, tensors);
@@ -43,8 +43,8 @@ HostBackend::WorkHandle HostBackend::Message(Call call, int peer,
   if (channel == nullptr) {
     const std::string pair = c10::str(std::min(peer, getRank()), "_", std::max(peer, getRank()));
     channel = std::make_unique<PairChannel>(
-        store_->clone(), Communicator::Meeting{"pair " + pair, "nccl_id_pair_" + pair, rank_in_pair, 2,
-                                               options_->timeout + kMeetingGrace});
+        store_->clone(), Communicator::Rendezvous{"pair " + pair, "nccl_id_pair_" + pair, rank_in_pair, 2,
+                                                  options_->timeout + kRendezvousGrace});
   }
   const NcclCalls message = calls(1 - rank_in_pair);
   if (const auto communicator = channel->Ready()) {

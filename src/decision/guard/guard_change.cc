@@ -222,8 +222,8 @@ void Guard::Relearn() {
     key.Restart();
     key.search().SetCandidates(knowledge_(key.key(), fabric()).candidates);
   }
-  // If a proposal fails, Relearn is called again at once. The experiment has then seen no step, and the value
-  // stays.
+  // Keeps the usual step time from before the change. If a proposal fails, Relearn is called again before the
+  // experiment has seen a step; then the kept time must not be overwritten with 0.
   if (experiment_.usual_ns() > 0) usual_before_ns_ = experiment_.usual_ns();
   BeginExperiment(experiment_.grid(), newest_ns_);
 }

@@ -41,9 +41,9 @@ struct ArmPatience {
   // After twice as many steps the error must be at most this over the root of two. 0: the error does not
   // matter.
   double error_to_show = 0;
-  // The arm is given up if its first use alone made a step longer by this much, in logs. The cause may also
-  // have been a stall or setting up connections, so KeySearch::GiveSecondUse can allow another use. 0: the
-  // first use is not judged.
+  // The arm is given up if the logarithm of the step time rose by this much at the arm's first use. A stall
+  // or the set-up of connections may also have caused that, so KeySearch::GiveSecondUse can allow another
+  // use. 0: the first use is not judged.
   double gross_first_use = 0;
   // The arm goes as soon as its steps of the block under way took longer by so many usual steps together
   // (SeenConfig::block_excess), so that a leader that is slow after all is not used for the whole block; 0:

@@ -170,9 +170,9 @@ class StepExperiment {
     Sum with_arms, without_arms;
   };
   LongSteps long_steps_;
-  // Sums over the steps of all blocks: squares of the number of arms used, and that number times the share by
-  // which the step took longer; long steps count as usual ones. Each block's mean number and median time are
-  // subtracted first.
+  // Sums over the steps of all blocks, for the regression of step time on arm uses. A step has n, the number
+  // of arms that it used, minus the mean of its block, and t, the share by which it took longer than the
+  // block's median; t of a long step is 0. The sums are of n * n and of n * t.
   double uses_squared_ = 0;
   double uses_with_time_ = 0;
   uint64_t rows_ = 0;

@@ -16,8 +16,8 @@ constexpr size_t kLeastWindow = 24;
 constexpr size_t kTimesSeen = 3;
 // A program without a period is searched for one after every so many calls.
 constexpr size_t kSeldom = 4096;
-// A program that makes other calls now and then keeps its period if its calls fit the period again within
-// this many steps and calls.
+// A program that makes other calls now and then, such as an evaluation, keeps its period if its calls fit the
+// period again within kStepsToResume steps plus kCallsToResume calls.
 constexpr size_t kStepsToResume = 3;
 constexpr size_t kCallsToResume = 64;
 // Weight of a new step in the average step time.

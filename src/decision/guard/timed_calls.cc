@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decided calls wait in a queue; reported times wait in a map. Ranks that report times are "tellers". The
-// oldest call leaves the queue when every teller has reported all events of this call or a call kOutOfOrder
-// later. It also leaves when kPatienceNs has passed.
+// Decided calls wait in a queue; reported times wait in a map. The ranks that report times are the reporters.
+// The oldest call leaves the queue when every reporter has reported all events of this call or a call
+// kOutOfOrder later. It also leaves when kPatienceNs has passed.
 #include "src/decision/guard/timed_calls.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace dynamiccl {
 namespace {
 
-// A teller may report this many later calls before the times of a call. Kernels of a communicator run in
-// their order, but several threads report their ends. If a teller has reported a call this much later,
+// A reporter may report this many later calls before the times of a call. Kernels of a communicator run in
+// their order, but several threads report their ends. If a reporter has reported a call this much later,
 // missing times are lost.
 constexpr uint64_t kOutOfOrder = 8;
 // Nanoseconds after which missing times count as lost: a host may run ahead of its device by seconds.
@@ -23,21 +23,21 @@ constexpr int64_t kPatienceNs = 5'000'000'000;
 constexpr int64_t kPatienceForStampsNs = 60'000'000'000;
 // The most reports that are kept for calls that the leader's own rank has not added. It may not have issued
 // the call yet, or its decision was lost.
-constexpr size_t kMaxTold = 4096;
+constexpr size_t kMaxReports = 4096;
 
-// Tellers are rank 0 and every Stride-th rank after it.
+// Reporters are rank 0 and every Stride-th rank after it.
 int Stride(int n_ranks) {
-  return (n_ranks + kMaxTellers - 1) / kMaxTellers;
+  return (n_ranks + kMaxReporters - 1) / kMaxReporters;
 }
 
 }  // namespace
 
-int TellersOf(int n_ranks) {
+int ReportersOf(int n_ranks) {
   const int stride = Stride(n_ranks);
   return (n_ranks + stride - 1) / stride;
 }
 
-int TellerOf(int rank, int n_ranks) {
+int ReporterOf(int rank, int n_ranks) {
   const int stride = Stride(n_ranks);
   return rank % stride == 0 ? rank / stride : -1;
 }
@@ -56,55 +56,55 @@ void TimedCalls::Add(const DecidedCall& call) {
   calls_.push_back(call);
 }
 
-void TimedCalls::TakeTimes(int teller, std::span<const CallTime> times) {
-  const bool tells = teller >= 0 && teller < tellers_;
-  const auto place = static_cast<size_t>(teller);
+void TimedCalls::AddTimes(int reporter, std::span<const CallTime> times) {
+  const bool counts = reporter >= 0 && reporter < reporters_;
+  const auto place = static_cast<size_t>(reporter);
   for (const CallTime& time : times) {
     if (time.ns == 0) TakeStamp(time);
-    if (time.ns == 0 || !tells) continue;
+    if (time.ns == 0 || !counts) continue;
     newest_[place] = std::max(newest_[place], time.call_number);
     if (time.call_number < taken_) continue;
-    Told& told = told_[{time.call_number, time.collective}];
-    told.ns[place] = std::max(told.ns[place], time.ns);
-    ++told.events[place];
+    Reports& reports = reports_[{time.call_number, time.collective}];
+    reports.ns[place] = std::max(reports.ns[place], time.ns);
+    ++reports.events[place];
   }
-  while (told_.size() > kMaxTold) told_.erase(told_.begin());
+  while (reports_.size() > kMaxReports) reports_.erase(reports_.begin());
 }
 
 void TimedCalls::TakeStamp(const CallTime& stamp) {
   newest_stamp_ = std::max(newest_stamp_, stamp.call_number);
   if (stamp.call_number >= taken_) stamps_[stamp.call_number] = stamp.begun_ns;
-  while (stamps_.size() > kMaxTold) stamps_.erase(stamps_.begin());
+  while (stamps_.size() > kMaxReports) stamps_.erase(stamps_.begin());
 }
 
-bool TimedCalls::HasTold(const DecidedCall& call, size_t teller) const {
-  if (newest_[teller] >= call.number + kOutOfOrder) return true;
-  const auto told = told_.find({call.number, call.key.collective});
-  return told != told_.end() && told->second.events[teller] >= call.events;
+bool TimedCalls::HasReported(const DecidedCall& call, size_t reporter) const {
+  if (newest_[reporter] >= call.number + kOutOfOrder) return true;
+  const auto reports = reports_.find({call.number, call.key.collective});
+  return reports != reports_.end() && reports->second.events[reporter] >= call.events;
 }
 
 // Stamps are reported in the order of calls. So a stamp is lost if a later stamp has arrived.
 bool TimedCalls::Complete(const DecidedCall& call, int64_t now_ns) const {
-  const bool may_wait = now_ns - call.issued_ns <= kPatienceForStampsNs && calls_.size() <= kMaxTold;
+  const bool may_wait = now_ns - call.issued_ns <= kPatienceForStampsNs && calls_.size() <= kMaxReports;
   if (call.stamped && newest_stamp_ < call.number && may_wait) return false;
   if (!call.timed || call.captured || now_ns - call.issued_ns > kPatienceNs) return true;
-  for (int teller = 0; teller < tellers_; ++teller) {
-    if (!HasTold(call, static_cast<size_t>(teller))) return false;
+  for (int reporter = 0; reporter < reporters_; ++reporter) {
+    if (!HasReported(call, static_cast<size_t>(reporter))) return false;
   }
   return true;
 }
 
 void TimedCalls::PutTimes(const DecidedCall& call, GuardedCall& guarded) const {
-  const auto told = told_.find({call.number, call.key.collective});
-  if (!call.timed || told == told_.end()) return;
+  const auto reports = reports_.find({call.number, call.key.collective});
+  if (!call.timed || reports == reports_.end()) return;
   std::vector<int64_t> known;
-  std::copy_if(told->second.ns.begin(), told->second.ns.end(), std::back_inserter(known),
+  std::copy_if(reports->second.ns.begin(), reports->second.ns.end(), std::back_inserter(known),
                [](int64_t ns) { return ns > 0; });
   if (known.empty()) return;
   const auto [least, most] = std::minmax_element(known.begin(), known.end());
   guarded.transfer_ns = *least;
   guarded.cost_ns = static_cast<int64_t>(Median(known));
-  if (known.size() == static_cast<size_t>(tellers_) && tellers_ > 1) guarded.skew_ns = *most - *least;
+  if (known.size() == static_cast<size_t>(reporters_) && reporters_ > 1) guarded.skew_ns = *most - *least;
 }
 
 std::optional<GuardedCall> TimedCalls::Next(int64_t now_ns) {
@@ -121,7 +121,7 @@ std::optional<GuardedCall> TimedCalls::Next(int64_t now_ns) {
   if (call.stamped && stamp != stamps_.end()) guarded.begun_ns = stamp->second;
   PutTimes(call, guarded);
   taken_ = calls_.empty() ? call.number : calls_.front().number;
-  told_.erase(told_.begin(), told_.lower_bound({taken_, Collective{}}));
+  reports_.erase(reports_.begin(), reports_.lower_bound({taken_, Collective{}}));
   stamps_.erase(stamps_.begin(), stamps_.lower_bound(taken_));
   return guarded;
 }

@@ -19,11 +19,11 @@
 namespace dynamiccl {
 
 // At most this many ranks report times: more would change the shortest time little.
-inline constexpr int kMaxTellers = 16;
+inline constexpr int kMaxReporters = 16;
 // Returns how many ranks of a communicator of `n_ranks` report times.
-int TellersOf(int n_ranks);
+int ReportersOf(int n_ranks);
 // Returns the number of a rank among those that report times, from 0; -1 if it does not report.
-int TellerOf(int rank, int n_ranks);
+int ReporterOf(int rank, int n_ranks);
 
 // One rank's time of one collective of a call, or the stamp of a call, in nanoseconds.
 struct CallTime {
@@ -41,8 +41,8 @@ struct CallTime {
 // a call are kept, and no call waits for a stamp while more than 4096 calls wait.
 class TimedCalls {
  public:
-  // `tellers`: number of ranks that report times, from TellersOf.
-  explicit TimedCalls(int tellers) : tellers_(tellers) {}
+  // `reporters`: number of ranks that report times, from ReportersOf.
+  explicit TimedCalls(int reporters) : reporters_(reporters) {}
 
   // Adds a decided call. Calls must come in their order. A repeated key within one call counts once. Two keys
   // of the same collective in one call make both untimed, because their times cannot be told apart.
@@ -50,7 +50,7 @@ class TimedCalls {
   // Adds the report of one rank, nearly in the order of calls, before or after the leader's own decision.
   // Times from unknown ranks and about finished calls are ignored. Stamps count whatever rank they come from,
   // because only the one in the leader's process sends any.
-  void TakeTimes(int teller, std::span<const CallTime> times);
+  void AddTimes(int reporter, std::span<const CallTime> times);
   // Returns the oldest call once its times are known or no longer expected; else nothing. `now_ns` is the
   // clock of DecidedCall::issued_ns.
   std::optional<GuardedCall> Next(int64_t now_ns);
@@ -59,28 +59,28 @@ class TimedCalls {
 
  private:
   using CallKey = std::pair<uint64_t, Collective>;
-  // The reports about one collective of a call, by the rank's number among the tellers.
-  struct Told {
+  // The reports about one collective of a call, by the rank's number among the reporters.
+  struct Reports {
     // Nanoseconds of the longest of the collective's events; 0: not reported yet. The collectives of a batch
     // share a kernel, so their times are not added.
-    std::array<int64_t, kMaxTellers> ns{};
+    std::array<int64_t, kMaxReporters> ns{};
     // Number of events reported.
-    std::array<uint16_t, kMaxTellers> events{};
+    std::array<uint16_t, kMaxReporters> events{};
   };
 
   // True if the call need not wait for further times or for its stamp.
   bool Complete(const DecidedCall& call, int64_t now_ns) const;
   // True if this rank has reported all events of the call, or a much later call.
-  bool HasTold(const DecidedCall& call, size_t teller) const;
+  bool HasReported(const DecidedCall& call, size_t reporter) const;
   void TakeStamp(const CallTime& stamp);
   // Fills in the times that are known.
   void PutTimes(const DecidedCall& call, GuardedCall& guarded) const;
 
-  int tellers_;
+  int reporters_;
   std::deque<DecidedCall> calls_;
-  std::map<CallKey, Told> told_;
-  // Number of the newest call about which each teller has reported.
-  std::array<uint64_t, kMaxTellers> newest_{};
+  std::map<CallKey, Reports> reports_;
+  // Number of the newest call about which each reporter has reported.
+  std::array<uint64_t, kMaxReporters> newest_{};
   std::map<uint64_t, int64_t> stamps_;  // CallTime::begun_ns by call number
   uint64_t newest_stamp_ = 0;           // number of the newest call with a stamp
   // Calls with a smaller number have left the queue; reports about them are ignored.

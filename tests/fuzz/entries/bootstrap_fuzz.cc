@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ranks tell each other before they are a communicator, as it is decoded, and what `dynamiccl link` and
 // a job say to each other. Input: byte 0 says which, then the message.
-#include "src/hostccl/introduction.h"
+#include "src/hostccl/bootstrap_message.h"
 #include "src/transport/endpoint.h"
 #include "src/transport/link_messages.h"
 #include "tests/fuzz/fuzz_input.h"
@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto which = input.Get<uint8_t>() % 4;
   const auto bytes = fuzz::RestOf(input);
   if (which == 0) ReadEndpoint(bytes);
-  if (which == 1) (void)hostccl::Introduction::Decode(bytes);
+  if (which == 1) (void)hostccl::BootstrapMessage::Decode(bytes);
   if (which == 2) ReadRequest(bytes);
   if (which == 3) ReadAnswer(bytes);
   return 0;

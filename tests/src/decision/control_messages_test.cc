@@ -42,11 +42,11 @@ TEST(SituationToken, TellsCommunicatorsSituationsAndAttemptsApart) {
 }
 
 TEST(Pledge, SaysWhatItIsAbout) {
-  for (const MeetingKind kind : {MeetingKind::kCommunicator, MeetingKind::kSituation}) {
+  for (const VoteKind kind : {VoteKind::kCommunicator, VoteKind::kSituation}) {
     PledgeMessage pledge = Pledge();
     pledge.kind = kind;
     EXPECT_EQ(DecodePledge(EncodePledge(pledge, kSecret), kSecret)->kind, kind);
-    pledge.of_leader = kind == MeetingKind::kSituation;
+    pledge.of_leader = kind == VoteKind::kSituation;
     EXPECT_EQ(DecodePledge(EncodePledge(pledge, kSecret), kSecret)->of_leader, pledge.of_leader);
   }
 }
@@ -355,20 +355,20 @@ TEST(UniqueIdBlock, SaysWhetherRanksMeetBeforeNcclsInit) {
 
 TEST(ControlMessages, MattersAreToldApartAndUnknownOnesRefused) {
   PledgeMessage pledge;
-  for (const auto kind : {MeetingKind::kCommunicator, MeetingKind::kSituation, MeetingKind::kBirth,
-                          MeetingKind::kSituationWithLeader}) {
+  for (const auto kind :
+       {VoteKind::kCommunicator, VoteKind::kSituation, VoteKind::kInit, VoteKind::kSituationWithLeader}) {
     pledge.kind = kind;
     EXPECT_EQ(DecodePledge(EncodePledge(pledge, kSecret), kSecret)->kind, kind);
   }
-  pledge.kind = static_cast<MeetingKind>(4);
+  pledge.kind = static_cast<VoteKind>(4);
   EXPECT_FALSE(DecodePledge(EncodePledge(pledge, kSecret), kSecret));
 }
 
-TEST(ControlMessages, ABirthHasATokenOfItsOwn) {
+TEST(ControlMessages, AnInitHasATokenOfItsOwn) {
   const ControlToken a = TokenOf(FreshId());
-  EXPECT_NE(BirthToken(a), a);
-  EXPECT_NE(BirthToken(a), BirthToken(BirthToken(a)));
-  EXPECT_NE(BirthToken(a), ChildToken(a, 0, 0));
+  EXPECT_NE(InitToken(a), a);
+  EXPECT_NE(InitToken(a), InitToken(InitToken(a)));
+  EXPECT_NE(InitToken(a), ChildToken(a, 0, 0));
 }
 
 }  // namespace

@@ -21,16 +21,16 @@ const ConfigMask kRingSimple = ConfigMask().set(ConfigIndex(Algorithm::kRing, Pr
 const ConfigMask kAll = NcclConfigs(Collective::kAllReduce);
 constexpr CallSituation kGradients{Collective::kAllReduce, SizeClass{40}, 9};
 
-// Collects the pledges of one meeting and tells all ranks, as the leader does.
+// Collects the pledges of one vote and tells all ranks, as the leader does.
 class Leader {
  public:
   explicit Leader(int n_ranks) : n_ranks_(n_ranks) {}
 
   std::shared_ptr<PendingVerdict> Pledge(int rank, const MaskPledge& pledge) {
     auto [found, created] =
-        meetings_.try_emplace(std::tuple(pledge.situation.collective, pledge.situation.size_class.index,
-                                         pledge.situation.operands, pledge.attempt),
-                              n_ranks_);
+        votes_.try_emplace(std::tuple(pledge.situation.collective, pledge.situation.size_class.index,
+                                      pledge.situation.operands, pledge.attempt),
+                           n_ranks_);
     AttestedValues values;
     values.place = std::to_string(pledge.call_number);
     values.mask = Describe(pledge.mask);
@@ -43,27 +43,27 @@ class Leader {
 
   // Whoever is missing now is late.
   void TimePasses() {
-    for (auto& [key, meeting] : meetings_) {
-      meeting.attestation.Expire();
-      Tell(meeting);
+    for (auto& [key, vote] : votes_) {
+      vote.attestation.Expire();
+      Tell(vote);
     }
   }
 
-  size_t meetings() const { return meetings_.size(); }
+  size_t votes() const { return votes_.size(); }
 
  private:
-  struct Meeting {
-    explicit Meeting(int n_ranks) : attestation(n_ranks) {}
+  struct Vote {
+    explicit Vote(int n_ranks) : attestation(n_ranks) {}
     Attestation attestation;
     std::vector<std::shared_ptr<PendingVerdict>> waiting;
   };
-  static void Tell(Meeting& meeting) {
-    if (!meeting.attestation.verdict()) return;
-    for (const auto& each : meeting.waiting) each->Resolve(*meeting.attestation.verdict());
+  static void Tell(Vote& vote) {
+    if (!vote.attestation.verdict()) return;
+    for (const auto& each : vote.waiting) each->Resolve(*vote.attestation.verdict());
   }
 
   const int n_ranks_;
-  std::map<std::tuple<Collective, int, uint32_t, int>, Meeting> meetings_;
+  std::map<std::tuple<Collective, int, uint32_t, int>, Vote> votes_;
 };
 
 class RankExchange final : public MaskExchange {
@@ -121,7 +121,7 @@ TEST_F(MaskAgreementTest, AnotherMaskOnOneRankMeansNcclsChoiceOnAllAndNamesIt) {
   }
   ASSERT_EQ(refusals_.size(), 3u);
   for (const std::string& reason : refusals_) EXPECT_THAT(reason, HasSubstr("Ring:Simple on rank 1"));
-  EXPECT_EQ(leader_.meetings(), 1u);
+  EXPECT_EQ(leader_.votes(), 1u);
 }
 
 TEST_F(MaskAgreementTest, RanksThatAreNotAtTheSameCallDoNotAgree) {
@@ -142,7 +142,7 @@ TEST_F(MaskAgreementTest, LateRankMeansDefaultNowAndAnotherTryAtTheFourthCall) {
   for (uint64_t call = 2; call < 4; ++call) EXPECT_EQ(At(0, call, kAll), std::nullopt);
   for (uint64_t call = 1; call < 4; ++call) EXPECT_EQ(At(1, call, kAll), std::nullopt);
   for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(At(rank, 4, kAll), kAll) << rank;
-  EXPECT_EQ(leader_.meetings(), 2u);
+  EXPECT_EQ(leader_.votes(), 2u);
 }
 
 TEST_F(MaskAgreementTest, QuestionsOfOneGroupAreOneCall) {
@@ -165,7 +165,7 @@ TEST_F(MaskAgreementTest, SituationsAreApart) {
 
 TEST_F(MaskAgreementTest, AQuestionAboutNoCallCountsNothing) {
   EXPECT_EQ(ranks_[0]->Settled(kGradients), std::nullopt);
-  EXPECT_EQ(leader_.meetings(), 0u);
+  EXPECT_EQ(leader_.votes(), 0u);
 }
 
 TEST_F(MaskAgreementTest, ARankThatIsAlwaysLateEndsTheTries) {
@@ -174,11 +174,11 @@ TEST_F(MaskAgreementTest, ARankThatIsAlwaysLateEndsTheTries) {
     EXPECT_EQ(At(0, call, kAll), std::nullopt);
     leader_.TimePasses();
   }
-  EXPECT_EQ(leader_.meetings(), 8u);
+  EXPECT_EQ(leader_.votes(), 8u);
 }
 
-// Rank 2 never comes: the communicator costs its leader as many late meetings as it may, not more.
-TEST_F(MaskAgreementTest, WhereARankNeverCameTheOthersGoToSomeMeetingsOnly) {
+// Rank 2 never comes: the communicator costs its leader as many late votes as it may, not more.
+TEST_F(MaskAgreementTest, WhereARankNeverCameTheOthersGoToSomeVotesOnly) {
   MaskAgreement limited(
       std::make_unique<RankExchange>(leader_, 0), [](const CallSituation&, const Verdict&) {}, 3);
   for (uint64_t call = 0; call < 1000; ++call) {
@@ -186,7 +186,7 @@ TEST_F(MaskAgreementTest, WhereARankNeverCameTheOthersGoToSomeMeetingsOnly) {
     EXPECT_EQ(limited.AgreedMask(situation, call, kAll), std::nullopt);
     leader_.TimePasses();
   }
-  EXPECT_EQ(leader_.meetings(), 3u);
+  EXPECT_EQ(leader_.votes(), 3u);
 }
 
 // What was held back is asked at once when all have come, not at its fourth call.
@@ -206,9 +206,9 @@ TEST_F(MaskAgreementTest, WhatWasHeldBackIsAskedAtItsNextCall) {
     return held;
   };
   EXPECT_EQ(ask(0), 0u);
-  EXPECT_EQ(leader_.meetings(), 2u);
+  EXPECT_EQ(leader_.votes(), 2u);
   EXPECT_EQ(ask(1), 2u);
-  EXPECT_EQ(leader_.meetings(), 10u);
+  EXPECT_EQ(leader_.votes(), 10u);
   EXPECT_EQ(ask(2), 10u);
 }
 
@@ -226,7 +226,7 @@ TEST_F(MaskAgreementTest, WhereAllRanksCameOnceALateOneIsAskedAgain) {
     At(0, call, kAll, late);
     leader_.TimePasses();
   }
-  EXPECT_EQ(leader_.meetings(), 1u + 8u);
+  EXPECT_EQ(leader_.votes(), 1u + 8u);
 }
 
 TEST_F(MaskAgreementTest, MoreSituationsThanItKeepsStayWithNccl) {

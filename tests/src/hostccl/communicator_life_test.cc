@@ -320,7 +320,7 @@ TEST(CommunicatorLife, AnAbortMayComeWhileOtherThreadsCall) {
   }
 }
 
-// The calls run by their kept plan. The other rank notices that this one is gone.
+// The calls run by their cached plan. The other rank notices that this one is gone.
 TEST(CommunicatorLife, AnAbortMayComeWhileARepeatedCallRuns) {
   for (int round = 0; round < Rounds(100); ++round) {
     const ncclResult_t ended = SpawnRanks(2, [](RankContext& rank) {

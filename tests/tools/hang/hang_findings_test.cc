@@ -37,7 +37,7 @@ struct Program {
   std::vector<bool> inside;              // the last step has not returned
   std::vector<bool> left_out;            // no trace
   std::vector<bool> closed;
-  std::vector<InsideMark> births;  // by rank; what 0: none
+  std::vector<InsideMark> inits;  // by rank; what 0: none
 };
 
 Step RandomStep(std::mt19937_64& random) {
@@ -72,7 +72,7 @@ Program RandomProgram(std::mt19937_64& random, size_t calls, int n_ranks = 8) {
   program.inside.assign(ranks, false);
   program.left_out.assign(ranks, false);
   program.closed.assign(ranks, false);
-  program.births.assign(ranks, InsideMark{});
+  program.inits.assign(ranks, InsideMark{});
   return program;
 }
 
@@ -117,7 +117,7 @@ TraceSection SectionOfRank(const Program& program, int rank) {
     mark.what = static_cast<uint8_t>(InsideOf::kCall);
     add(InsideRecord(mark));
   }
-  if (program.births[at].what != 0) add(InsideRecord(program.births[at]));
+  if (program.inits[at].what != 0) add(InsideRecord(program.inits[at]));
   return section;
 }
 
@@ -194,12 +194,12 @@ Step Transfer(Collective direction, int peer, uint64_t bytes) {
   return step;
 }
 
-InsideMark Birth(uint64_t id, int rank, int n_ranks) {
+InsideMark Init(uint64_t id, int rank, int n_ranks) {
   InsideMark mark{};
   mark.bytes = id;
   mark.root_or_peer = static_cast<int16_t>(rank);
   mark.group_size = static_cast<uint16_t>(n_ranks);
-  mark.what = static_cast<uint8_t>(InsideOf::kBirth);
+  mark.what = static_cast<uint8_t>(InsideOf::kInit);
   return mark;
 }
 
@@ -317,15 +317,15 @@ std::vector<NamedFault> RanksAndTransfersThatAreMissing() {
        [](Program& p, auto& random) {
          const int rank = static_cast<int>(random() % 8);
          for (int other = 0; other < 8; ++other) {
-           if (other != rank) p.births[static_cast<size_t>(other)] = Birth(0x999, other, 8);
+           if (other != rank) p.inits[static_cast<size_t>(other)] = Init(0x999, other, 8);
          }
-         return Expected{HangKind::kAbsentFromBirth, {rank}, 0x999, {}};
+         return Expected{HangKind::kAbsentFromInit, {rank}, 0x999, {}};
        }},
       {"a rank that thinks of another size of the communicator",
        [](Program& p, auto&) {
          for (int rank = 0; rank < 8; ++rank)
-           p.births[static_cast<size_t>(rank)] = Birth(0x999, rank, rank == 2 ? 9 : 8);
-         return Expected{HangKind::kBirthsDiffer, {2}, 0x999, {}};
+           p.inits[static_cast<size_t>(rank)] = Init(0x999, rank, rank == 2 ? 9 : 8);
+         return Expected{HangKind::kInitSizesDiffer, {2}, 0x999, {}};
        }},
       {"a send that nobody receives",
        [](Program& p, auto&) {

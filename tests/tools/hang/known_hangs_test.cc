@@ -49,7 +49,7 @@ std::vector<TraceSection> JobInInit(const std::string& library, const std::vecto
       mark.bytes = kCommunicator;
       mark.root_or_peer = static_cast<int16_t>(rank);
       mark.group_size = static_cast<uint16_t>(world);
-      mark.what = static_cast<uint8_t>(InsideOf::kBirth);
+      mark.what = static_cast<uint8_t>(InsideOf::kInit);
       Add(sections.back(), InsideRecord(mark));
     }
   }

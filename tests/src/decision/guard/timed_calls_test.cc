@@ -41,10 +41,10 @@ class TimedCallsTest : public ::testing::Test {
 
 TEST_F(TimedCallsTest, ACallTookWhatItTookOnTheRankThatWaitedLeast) {
   calls_.Add(Call(7));
-  calls_.TakeTimes(0, Time(7, 900));
-  calls_.TakeTimes(2, Time(7, 500));
+  calls_.AddTimes(0, Time(7, 900));
+  calls_.AddTimes(2, Time(7, 500));
   EXPECT_EQ(Next(), -2);
-  calls_.TakeTimes(1, Time(7, 700));
+  calls_.AddTimes(1, Time(7, 700));
   const auto call = calls_.Next(2000);
   ASSERT_TRUE(call);
   EXPECT_EQ(call->transfer_ns, 500);
@@ -72,7 +72,7 @@ TEST_F(TimedCallsTest, AStampedCallWaitsForItsStampFromAnyRank) {
   call.stamped = true;
   calls_.Add(call);
   EXPECT_EQ(Next(), -2);
-  calls_.TakeTimes(-1, Stamp(7, 5000));  // a rank that reports no times may be in the leader's process
+  calls_.AddTimes(-1, Stamp(7, 5000));  // a rank that reports no times may be in the leader's process
   const auto stamped = calls_.Next(2000);
   ASSERT_TRUE(stamped);
   EXPECT_EQ(stamped->begun_ns, 5000);
@@ -85,9 +85,9 @@ TEST_F(TimedCallsTest, AStampIsNoTimeOfATimedCall) {
   DecidedCall call = Call(7);
   call.stamped = true;
   calls_.Add(call);
-  calls_.TakeTimes(1, Stamp(7, 5000));
+  calls_.AddTimes(1, Stamp(7, 5000));
   EXPECT_EQ(Next(), -2) << "its times are still to come";
-  for (int teller = 0; teller < 3; ++teller) calls_.TakeTimes(teller, Time(7, 100));
+  for (int reporter = 0; reporter < 3; ++reporter) calls_.AddTimes(reporter, Time(7, 100));
   const auto both = calls_.Next(2000);
   ASSERT_TRUE(both);
   EXPECT_EQ(both->begun_ns, 5000);
@@ -98,7 +98,7 @@ TEST_F(TimedCallsTest, AStampIsLostWhenALaterOneIsThereOrAfterAWhile) {
   DecidedCall call = Call(7, false);
   call.stamped = true;
   calls_.Add(call);
-  calls_.TakeTimes(1, Stamp(9, 5000));
+  calls_.AddTimes(1, Stamp(9, 5000));
   ASSERT_TRUE(calls_.Next(2000));
   call.number = 11;
   calls_.Add(call);
@@ -117,7 +117,7 @@ TEST_F(TimedCallsTest, AStampIsNotWaitedForWhileThousandsOfCallsWait) {
 }
 
 TEST_F(TimedCallsTest, TimesMayComeBeforeTheLeadersOwnDecision) {
-  for (int teller = 0; teller < 3; ++teller) calls_.TakeTimes(teller, Time(7, 100 + teller));
+  for (int reporter = 0; reporter < 3; ++reporter) calls_.AddTimes(reporter, Time(7, 100 + reporter));
   EXPECT_EQ(Next(), -2);
   calls_.Add(Call(7));
   EXPECT_EQ(Next(), 100);
@@ -127,7 +127,7 @@ TEST_F(TimedCallsTest, CallsComeInTheirOrderAndThoseThatAreNotTimedWaitForThoseB
   calls_.Add(Call(7));
   calls_.Add(Call(8, false));
   EXPECT_EQ(Next(), -2);
-  for (int teller = 0; teller < 3; ++teller) calls_.TakeTimes(teller, Time(7, 50));
+  for (int reporter = 0; reporter < 3; ++reporter) calls_.AddTimes(reporter, Time(7, 50));
   EXPECT_EQ(Next(), 50);
   EXPECT_EQ(Next(), -1);
   EXPECT_EQ(Next(), -2);
@@ -135,18 +135,18 @@ TEST_F(TimedCallsTest, CallsComeInTheirOrderAndThoseThatAreNotTimedWaitForThoseB
 
 TEST_F(TimedCallsTest, ALostTimeIsNotWaitedForOnceTheRankTellsOfMuchLaterCalls) {
   calls_.Add(Call(7));
-  calls_.TakeTimes(0, Time(7, 60));
-  calls_.TakeTimes(1, Time(7, 70));
-  calls_.TakeTimes(2, Time(14, 10));
+  calls_.AddTimes(0, Time(7, 60));
+  calls_.AddTimes(1, Time(7, 70));
+  calls_.AddTimes(2, Time(14, 10));
   EXPECT_EQ(Next(), -2);
-  calls_.TakeTimes(2, Time(15, 10));
+  calls_.AddTimes(2, Time(15, 10));
   EXPECT_EQ(Next(), 60);
   EXPECT_EQ(skew_ns_, -1) << "one rank's arrival is not known";
 }
 
 TEST_F(TimedCallsTest, NorForLongerThanAHostRunsAhead) {
   calls_.Add(Call(7));
-  calls_.TakeTimes(1, Time(7, 70));
+  calls_.AddTimes(1, Time(7, 70));
   EXPECT_EQ(Next(4 * kSecond), -2);
   EXPECT_EQ(Next(6 * kSecond), 70);
   calls_.Add(Call(8));
@@ -164,9 +164,9 @@ TEST_F(TimedCallsTest, ABatchTakesAsLongAsItsLongestCollective) {
   DecidedCall batch = Call(7);
   batch.events = 2;
   calls_.Add(batch);
-  for (int teller = 0; teller < 3; ++teller) calls_.TakeTimes(teller, Time(7, 30));
+  for (int reporter = 0; reporter < 3; ++reporter) calls_.AddTimes(reporter, Time(7, 30));
   EXPECT_EQ(Next(), -2);
-  for (int teller = 0; teller < 3; ++teller) calls_.TakeTimes(teller, Time(7, 80));
+  for (int reporter = 0; reporter < 3; ++reporter) calls_.AddTimes(reporter, Time(7, 80));
   EXPECT_EQ(Next(), 80);
 }
 
@@ -178,7 +178,7 @@ TEST_F(TimedCallsTest, OneKeyAskedTwiceIsOneCallAndTwoKeysAreNotTimed) {
   other.key.size_class.index = 41;
   calls_.Add(other);
   for (const uint64_t call : {7, 8}) {
-    for (int teller = 0; teller < 3; ++teller) calls_.TakeTimes(teller, Time(call, 50));
+    for (int reporter = 0; reporter < 3; ++reporter) calls_.AddTimes(reporter, Time(call, 50));
   }
   EXPECT_EQ(Next(), 50);
   EXPECT_EQ(Next(), -1);
@@ -187,13 +187,13 @@ TEST_F(TimedCallsTest, OneKeyAskedTwiceIsOneCallAndTwoKeysAreNotTimed) {
 }
 
 TEST_F(TimedCallsTest, StrangersAndLateTimesChangeNothing) {
-  calls_.TakeTimes(3, Time(7, 10));
-  calls_.TakeTimes(-1, Time(7, 10));
+  calls_.AddTimes(3, Time(7, 10));
+  calls_.AddTimes(-1, Time(7, 10));
   calls_.Add(Call(7, false));
   calls_.Add(Call(9));
   EXPECT_EQ(Next(), -1);
-  for (int teller = 0; teller < 3; ++teller) calls_.TakeTimes(teller, Time(7, 10));
-  for (int teller = 0; teller < 3; ++teller) calls_.TakeTimes(teller, Time(9, 20));
+  for (int reporter = 0; reporter < 3; ++reporter) calls_.AddTimes(reporter, Time(7, 10));
+  for (int reporter = 0; reporter < 3; ++reporter) calls_.AddTimes(reporter, Time(9, 20));
   EXPECT_EQ(Next(), 20);
 }
 
@@ -202,10 +202,10 @@ TEST(TimedCallsRandom, EveryCallGetsItsOwnTime) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    const int tellers = 1 + static_cast<int>(random() % kMaxTellers);
-    TimedCalls calls(tellers);
+    const int reporters = 1 + static_cast<int>(random() % kMaxReporters);
+    TimedCalls calls(reporters);
     constexpr uint64_t kCalls = 500;
-    std::vector<uint64_t> told(static_cast<size_t>(tellers));
+    std::vector<uint64_t> told(static_cast<size_t>(reporters));
     uint64_t added = 0;
     uint64_t next = 0;
     const auto timed = [](uint64_t call) { return call % 7 < 3; };
@@ -217,7 +217,7 @@ TEST(TimedCallsRandom, EveryCallGetsItsOwnTime) {
       } else {
         for (uint64_t n = random() % 20; n > 0 && told[who] < kCalls; --n, ++told[who]) {
           const auto ns = static_cast<int64_t>(1000 + told[who] * 100 + who);
-          if (timed(told[who])) calls.TakeTimes(static_cast<int>(who), Time(told[who], ns));
+          if (timed(told[who])) calls.AddTimes(static_cast<int>(who), Time(told[who], ns));
         }
       }
       while (const auto call = calls.Next(2000)) {
@@ -230,17 +230,17 @@ TEST(TimedCallsRandom, EveryCallGetsItsOwnTime) {
   }
 }
 
-TEST(Tellers, AreAtMostSixteenAndNumberedFromTheFirst) {
+TEST(Reporters, AreAtMostSixteenAndNumberedFromTheFirst) {
   for (int n_ranks = 1; n_ranks < 200; ++n_ranks) {
-    int tellers = 0;
+    int reporters = 0;
     for (int rank = 0; rank < n_ranks; ++rank) {
-      const int teller = TellerOf(rank, n_ranks);
-      EXPECT_EQ(teller < 0 ? tellers : teller, tellers);
-      tellers += teller < 0 ? 0 : 1;
+      const int reporter = ReporterOf(rank, n_ranks);
+      EXPECT_EQ(reporter < 0 ? reporters : reporter, reporters);
+      reporters += reporter < 0 ? 0 : 1;
     }
-    EXPECT_EQ(tellers, TellersOf(n_ranks)) << n_ranks;
-    EXPECT_LE(tellers, kMaxTellers);
-    EXPECT_GE(tellers, std::min(n_ranks, kMaxTellers / 2)) << n_ranks;
+    EXPECT_EQ(reporters, ReportersOf(n_ranks)) << n_ranks;
+    EXPECT_LE(reporters, kMaxReporters);
+    EXPECT_GE(reporters, std::min(n_ranks, kMaxReporters / 2)) << n_ranks;
   }
 }
 

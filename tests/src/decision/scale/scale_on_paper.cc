@@ -117,7 +117,7 @@ double DigestRate(int ranks, double calls_per_second) {
 }
 
 double TimesRate(int ranks, double timed_per_second) {
-  return TellersOf(ranks) *
+  return ReportersOf(ranks) *
          std::min(timed_per_second, timed_per_second / kTimesTogether + 1 / kSendTimesSeconds);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sets up spdlog's default logger.
-#include "tools/talk.h"
+#include "tools/console_log.h"
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
@@ -10,7 +10,7 @@
 
 namespace dynamiccl {
 
-void StartTalk() {
+void StartConsoleLog() {
   const auto mode = ColorWelcome(STDERR_FILENO) ? spdlog::color_mode::always : spdlog::color_mode::never;
   auto logger = std::make_shared<spdlog::logger>("dynamiccl",
                                                  std::make_shared<spdlog::sinks::stderr_color_sink_mt>(mode));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encodes and decodes introductions, and compares the settings in them. See introduction.h.
-#include "src/hostccl/introduction.h"
+// Encodes and decodes bootstrap messages, and compares the settings in them. See bootstrap_message.h.
+#include "src/hostccl/bootstrap_message.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMaxName = 256;
 
 // Returns the environment variable of the first setting that differs; null if all settings are equal.
-const char* FirstDifference(const Introduction& a, const Introduction& b) {
+const char* FirstDifference(const BootstrapMessage& a, const BootstrapMessage& b) {
   if (a.settings.max_channels != b.settings.max_channels) return "HOSTCCL_CHANNELS";
   if (a.settings.rank_order != b.settings.rank_order) return "HOSTCCL_SUM";
   if (a.settings.emulated != b.settings.emulated) return "HOSTCCL_EMULATE";
@@ -26,7 +26,7 @@ const char* FirstDifference(const Introduction& a, const Introduction& b) {
 
 }  // namespace
 
-std::vector<std::byte> Introduction::Encode() const {
+std::vector<std::byte> BootstrapMessage::Encode() const {
   ByteWriter writer;
   writer.PutText(listener);
   writer.Put(settings.max_channels);
@@ -36,20 +36,20 @@ std::vector<std::byte> Introduction::Encode() const {
   return std::move(writer.buffer());
 }
 
-Result<Introduction> Introduction::Decode(std::span<const std::byte> bytes) {
+Result<BootstrapMessage> BootstrapMessage::Decode(std::span<const std::byte> bytes) {
   ByteReader reader(bytes);
-  Introduction result;
+  BootstrapMessage result;
   result.listener = reader.GetText(kMaxName);
   result.settings.max_channels = reader.Get<int32_t>();
   result.settings.rank_order = reader.Get<uint8_t>() != 0;
   result.settings.emulated = static_cast<EmulatedRelease>(reader.Get<uint8_t>());
   result.topology_hash = reader.Get<uint64_t>();
   if (reader.ok()) return result;
-  return MakeError(ErrorKind::kCorrupt, "a rank introduced itself with a message that cannot be read");
+  return MakeError(ErrorKind::kCorrupt, "a rank sent a bootstrap message that cannot be read");
 }
 
 // Every rank is compared with rank 0, so all ranks report the same difference.
-Status CheckEqualSettings(const std::vector<Introduction>& ranks) {
+Status CheckEqualSettings(const std::vector<BootstrapMessage>& ranks) {
   for (size_t rank = 1; rank < ranks.size(); ++rank) {
     const char* const setting = FirstDifference(ranks[0], ranks[rank]);
     if (setting == nullptr) continue;

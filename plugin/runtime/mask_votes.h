@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "plugin/runtime/communicator.h"
-#include "plugin/runtime/meeting_places.h"
+#include "plugin/runtime/rendezvous_points.h"
 #include "src/decision/mask_agreement.h"
 
 namespace dynamiccl {
@@ -15,8 +15,8 @@ namespace dynamiccl {
 // Returns the agreement for one communicator, and keeps the communicator alive. `attested` is empty if the
 // ranks have attested already. Otherwise it holds the values to attest, which then travel with every mask.
 // Null if the ranks cannot meet. One tuner session owns the result, and one thread at a time uses it.
-// `meetings` outlives it.
-std::unique_ptr<MaskAgreement> NewMaskAgreement(MeetingPlaces& meetings,
+// `rendezvous` outlives it.
+std::unique_ptr<MaskAgreement> NewMaskAgreement(RendezvousPoints& rendezvous,
                                                 std::shared_ptr<const Communicator> communicator,
                                                 std::optional<AttestedValues> attested = std::nullopt);
 

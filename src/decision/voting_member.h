@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's side of a meeting: the rank pledges, and keeps to the verdict. Attestation is the leader's side.
+// One rank's side of a vote: the rank pledges, and keeps to the verdict. Attestation is the leader's side.
 // Protocol and proof obligations: docs/agreement.md.
 #pragma once
 
@@ -15,22 +15,22 @@ namespace dynamiccl {
 // none is on its way: the pledge or the verdict was lost. A second is more than a network takes.
 inline constexpr int64_t kAnswerNs = 1'000'000'000;
 
-// One rank's state in one meeting, owned by its pledge sender (plugin/runtime), one thread at a time. Pure
+// One rank's state in one vote, owned by its pledge sender (plugin/runtime), one thread at a time. Pure
 // state, without sockets, clocks and threads. It guarantees that a rank which may have pledged follows the
 // leader's verdict, and that a rank which went alone never pledges.
-class MeetingMember {
+class VotingMember {
  public:
   // Call this before each sending of the pledge, before its first byte leaves. False: the pledge must not be
   // sent, because this rank has already decided. The first true binds the rank, whether or not the bytes
   // arrive.
   bool Pledge();
-  // Takes the leader's verdict. Verdicts of one meeting are all the same.
+  // Takes the leader's verdict. Verdicts of one vote are all the same.
   void ApplyVerdict(const Verdict& verdict);
   // Reports that the leader could not be reached in time. A rank that has not pledged then decides for NCCL's
   // choice, which makes a yes impossible, and this returns true. A rank that has pledged decides nothing, and
   // this returns false.
   bool FallBackToNccl(const std::string& why);
-  // Ends the meeting because no call will use a verdict: the communicator is aborted, or it cannot be made
+  // Ends the vote because no call will use a verdict: the communicator is aborted, or it cannot be made
   // because its leader cannot be reached.
   void Release(const std::string& why = "the communicator is gone");
 

@@ -3,7 +3,7 @@
 // NCCL offers them for each situation, by the code that ships, while everything that can go wrong does. An
 // oracle compares the mask of every call. After the faults stop no rank may wait long.
 //
-// Member: MeetingMember, or a wrong one. Memory: what the leader keeps of a meeting.
+// Member: VotingMember, or a wrong one. Memory: what the leader keeps of a vote.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,16 +19,16 @@
 
 #include "src/decision/attestation.h"
 #include "src/decision/mask_agreement.h"
-#include "src/decision/meeting_member.h"
+#include "src/decision/voting_member.h"
 #include "tests/src/decision/switching/simulated_life.h"
 
 namespace dynamiccl::testing {
 
-struct MeetingCounts {
+struct VoteCounts {
   uint64_t decisions = 0;
   uint64_t lives = 0;
   uint64_t by_table = 0;  // decisions that an agreed mask allows
-  uint64_t meetings = 0;
+  uint64_t votes = 0;
   uint64_t yes = 0;
   uint64_t unequal = 0;
   uint64_t late = 0;
@@ -41,12 +41,12 @@ struct MeetingCounts {
   uint64_t converged = 0;
 };
 
-// A meeting's name, 0 being the one about the communicator.
-using MeetingName = uint32_t;
+// A vote's name, 0 being the one about the communicator.
+using VoteName = uint32_t;
 
-struct MeetingMessage {
+struct VoteMessage {
   bool is_verdict = false;
-  MeetingName meeting = 0;
+  VoteName vote = 0;
   uint64_t call_number = 0;  // of a pledge
   uint64_t mask = 0;         // likewise
   bool agreed = false;       // of a verdict
@@ -54,9 +54,9 @@ struct MeetingMessage {
 };
 
 template <class Member, class Memory>
-class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCounts> {
+class SimulatedVotes final : public SimulatedLife<VoteMessage, VoteCounts> {
  public:
-  SimulatedMeetings(uint64_t seed, uint64_t decisions) : SimulatedLife(seed, decisions, Draw) {
+  SimulatedVotes(uint64_t seed, uint64_t decisions) : SimulatedLife(seed, decisions, Draw) {
     // A child of a split need not have the leader among its ranks.
     leader_ = random_.Chance(300) ? faults_.n_ranks : 0;
     if (faults_.crashing_rank == 0) faults_.crashing_rank = leader_;
@@ -68,7 +68,7 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
 
  private:
   struct Sent {
-    MeetingMessage pledge;
+    VoteMessage pledge;
     int64_t reach_until_ns = 0;
     int64_t say_ns = 0;
     std::shared_ptr<PendingVerdict> verdict;
@@ -82,8 +82,8 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
     bool uses_table = false;
     int64_t waiting_since_ns = 0;
   };
-  struct Meeting {
-    Meeting(int n_ranks, int64_t deadline) : attestation(n_ranks), deadline_ns(deadline) {}
+  struct Vote {
+    Vote(int n_ranks, int64_t deadline) : attestation(n_ranks), deadline_ns(deadline) {}
     Attestation attestation;
     int64_t deadline_ns;
     std::vector<int> asked;  // ranks without an answer
@@ -91,17 +91,17 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
   // A rank's way to its control thread.
   class Exchange final : public MaskExchange {
    public:
-    Exchange(SimulatedMeetings& life, Rank& rank) : life_(life), rank_(rank) {}
+    Exchange(SimulatedVotes& life, Rank& rank) : life_(life), rank_(rank) {}
     std::shared_ptr<PendingVerdict> Pledge(const MaskPledge& pledge) override {
-      MeetingMessage message;
-      message.meeting = 1 + pledge.situation.operands * 8 + static_cast<MeetingName>(pledge.attempt);
+      VoteMessage message;
+      message.vote = 1 + pledge.situation.operands * 8 + static_cast<VoteName>(pledge.attempt);
       message.call_number = pledge.call_number;
       message.mask = pledge.mask.to_ullong();
       return life_.Queue(rank_, message, kPatienceNs);
     }
 
    private:
-    SimulatedMeetings& life_;
+    SimulatedVotes& life_;
     Rank& rank_;
   };
 
@@ -148,7 +148,7 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
     rank.uses_table = rank.attested->ready() && rank.attested->Wait().agreed;
     counts_.not_attested += rank.uses_table ? 0 : 1;
     rank.attested.reset();
-    std::erase_if(rank.sent, [](const Sent& sent) { return sent.pledge.meeting == 0; });
+    std::erase_if(rank.sent, [](const Sent& sent) { return sent.pledge.vote == 0; });
     rank.call_ns = now_ + 1;
   }
 
@@ -197,7 +197,7 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
   }
 
   // ---- the thread that sends pledges ----
-  std::shared_ptr<PendingVerdict> Queue(Rank& rank, const MeetingMessage& pledge, int64_t reach_ns) {
+  std::shared_ptr<PendingVerdict> Queue(Rank& rank, const VoteMessage& pledge, int64_t reach_ns) {
     auto verdict = std::make_shared<PendingVerdict>();
     rank.sent.push_back({pledge, now_ + reach_ns, now_, verdict, {}});
     return verdict;
@@ -205,7 +205,7 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
 
   void ControlStep(SimulatedRank& of) override {
     Rank& rank = static_cast<Rank&>(of);
-    if (rank.index == leader_) ExpireMeetings(rank);
+    if (rank.index == leader_) ExpireVotes(rank);
     for (Sent& sent : rank.sent) Say(rank, sent);
     Resolve(rank);
   }
@@ -239,7 +239,7 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
     if (!network_.Reachable(now_, event.to)) return;
     if (!event.message.is_verdict) return TakePledge(rank, event.from, event.message);
     for (Sent& sent : rank.sent) {
-      if (sent.pledge.meeting != event.message.meeting) continue;
+      if (sent.pledge.vote != event.message.vote) continue;
       sent.member.ApplyVerdict({event.message.agreed, event.message.timed_out, {}});
     }
     Resolve(rank);
@@ -255,53 +255,53 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
   }
 
   // ---- the leader ----
-  static int64_t PatienceOf(const MeetingMessage& pledge) {
-    return pledge.meeting == 0 ? kInitPatienceNs : kPatienceNs;
+  static int64_t PatienceOf(const VoteMessage& pledge) {
+    return pledge.vote == 0 ? kInitPatienceNs : kPatienceNs;
   }
 
-  void TakePledge(Rank& leader, int from, const MeetingMessage& pledge) {
+  void TakePledge(Rank& leader, int from, const VoteMessage& pledge) {
     if constexpr (Memory::kForgetsTold) {
-      std::erase_if(meetings_, [](const auto& meeting) {
-        return meeting.second.attestation.verdict() && meeting.second.asked.empty();
+      std::erase_if(votes_, [](const auto& vote) {
+        return vote.second.attestation.verdict() && vote.second.asked.empty();
       });
     }
-    auto [found, created] = meetings_.try_emplace(pledge.meeting, faults_.n_ranks, now_ + PatienceOf(pledge));
-    counts_.meetings += created ? 1 : 0;
+    auto [found, created] = votes_.try_emplace(pledge.vote, faults_.n_ranks, now_ + PatienceOf(pledge));
+    counts_.votes += created ? 1 : 0;
     expire_ns_ = std::min(expire_ns_, found->second.deadline_ns);
-    Meeting& meeting = found->second;
+    Vote& vote = found->second;
     AttestedValues values;
     values.place = std::to_string(pledge.call_number);
     values.mask = std::to_string(pledge.mask);
-    meeting.attestation.Pledge(from, faults_.n_ranks, values);
-    meeting.asked.push_back(from);
-    Tell(leader, found->first, meeting);
+    vote.attestation.Pledge(from, faults_.n_ranks, values);
+    vote.asked.push_back(from);
+    Tell(leader, found->first, vote);
   }
 
-  void ExpireMeetings(Rank& leader) {
+  void ExpireVotes(Rank& leader) {
     if (now_ < expire_ns_) return;
     expire_ns_ = kNeverNs;
-    for (auto& [name, meeting] : meetings_) {
-      if (meeting.attestation.verdict()) continue;
-      if (now_ < meeting.deadline_ns) {
-        expire_ns_ = std::min(expire_ns_, meeting.deadline_ns);
+    for (auto& [name, vote] : votes_) {
+      if (vote.attestation.verdict()) continue;
+      if (now_ < vote.deadline_ns) {
+        expire_ns_ = std::min(expire_ns_, vote.deadline_ns);
         continue;
       }
-      meeting.attestation.Expire();
-      Tell(leader, name, meeting);
+      vote.attestation.Expire();
+      Tell(leader, name, vote);
       if (leader.crashed) return;
     }
   }
 
-  void Tell(Rank& leader, MeetingName name, Meeting& meeting) {
-    const auto& verdict = meeting.attestation.verdict();
-    if (!verdict || meeting.asked.empty()) return;
+  void Tell(Rank& leader, VoteName name, Vote& vote) {
+    const auto& verdict = vote.attestation.verdict();
+    if (!verdict || vote.asked.empty()) return;
     Count(*verdict);
-    MeetingMessage message;
+    VoteMessage message;
     message.is_verdict = true;
-    message.meeting = name;
+    message.vote = name;
     message.agreed = verdict->agreed;
     message.timed_out = verdict->timed_out;
-    const std::vector<int> asked = std::exchange(meeting.asked, {});
+    const std::vector<int> asked = std::exchange(vote.asked, {});
     for (const int rank : asked) {
       if (!Send(leader, rank, message)) return;
     }
@@ -357,11 +357,11 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
   static constexpr uint64_t kCalmCalls = 100;
 
   std::array<Rank, kMaxSimulatedRanks> all_ranks_;
-  std::map<MeetingName, Meeting> meetings_;
+  std::map<VoteName, Vote> votes_;
   int leader_ = 0;
   uint64_t situations_ = 1;
   int unlike_ = 0;
-  int64_t expire_ns_ = kNeverNs;  // no open meeting ends before
+  int64_t expire_ns_ = kNeverNs;  // no open vote ends before
   int64_t calm_ns_ = kNeverNs;
   uint64_t calm_from_ = 0;
 };

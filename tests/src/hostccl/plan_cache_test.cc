@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repeated small calls: a call that runs by a kept plan gives the bits of a call that is planned, and a call
-// that differs in anything, or whose configuration the planner changed, runs by a plan of its own.
+// Repeated small calls: a call that runs by a cached plan gives the bits of a call that is planned, and a
+// call that differs in anything, or whose configuration the planner changed, runs by a plan of its own.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -37,7 +37,7 @@ class Rank {
     FreeHandle(handle_);
   }
 
-  // Issues the call through the API's door and waits for it.
+  // Issues the call through the API and waits for it.
   ncclResult_t Call(const CollectiveOperation& operation) {
     CollectiveArguments arguments{.collective = operation.collective,
                                   .send = operation.send,
@@ -51,7 +51,7 @@ class Rank {
     const ncclResult_t ended = hostcclStreamSynchronize(stream_);
     return issued != ncclSuccess ? issued : ended;
   }
-  KeptPlans& plans() { return handle_->communicator->kept_plans(); }
+  PlanCache& plans() { return handle_->communicator->plan_cache(); }
   Communicator& communicator() { return *handle_->communicator; }
   ncclComm_t handle() { return handle_; }
   cudaStream_t stream() { return stream_; }
@@ -148,7 +148,7 @@ struct Kind {
   size_t count = 64;
 };
 
-TEST(KeptPlan, EachKindOfCallHasItsOwn) {
+TEST(PlanCache, EachKindOfCallHasItsOwn) {
   ForEachRank(2, [&](Rank& rank, int /*number*/) {
     const Kind kinds[] = {
         {}, {.count = 65}, {.op = ReduceOp::kMax}, {.type = ncclInt32}, {.op = ReduceOp::kAvg}};
@@ -175,7 +175,7 @@ TEST(KeptPlan, EachKindOfCallHasItsOwn) {
   });
 }
 
-TEST(KeptPlan, LargeAndRootedCallsHaveNone) {
+TEST(PlanCache, LargeAndRootedCallsHaveNone) {
   ForEachRank(2, [&](Rank& rank, int /*number*/) {
     std::vector<float> data(1 << 16, 1);
     CollectiveOperation operation{.send = reinterpret_cast<std::byte*>(data.data()),
@@ -190,7 +190,7 @@ TEST(KeptPlan, LargeAndRootedCallsHaveNone) {
 }
 
 // A wrong call is refused as ever, however often the right one ran.
-TEST(KeptPlan, RefusesWhatTheOrdinaryPathRefuses) {
+TEST(PlanCache, RefusesWhatTheOrdinaryPathRefuses) {
   ForEachRank(2, [&](Rank& rank, int /*number*/) {
     std::vector<float> data(64, 1);
     CollectiveOperation operation{.send = reinterpret_cast<std::byte*>(data.data()),
@@ -209,7 +209,7 @@ TEST(KeptPlan, RefusesWhatTheOrdinaryPathRefuses) {
 
 // A call that was queued when the communicator was revoked. Its data would take the place of those that a
 // peer has yet to read.
-TEST(KeptPlan, AnInterruptedRankAnnouncesNothing) {
+TEST(PlanCache, AnInterruptedRankAnnouncesNothing) {
   ForEachRank(2, [&](Rank& rank, int number) {
     if (number != 0) return;
     std::vector<float> data(64, 1);
@@ -217,10 +217,10 @@ TEST(KeptPlan, AnInterruptedRankAnnouncesNothing) {
                                         .recv = reinterpret_cast<std::byte*>(data.data()),
                                         .count = data.size(),
                                         .config = {Algorithm::kNvls, Protocol::kSimple, 1}};
-    const KeptPlan* const plan = PlanToKeep(rank.communicator(), operation);
+    const CachedPlan* const plan = PlanInCache(rank.communicator(), operation);
     ASSERT_NE(plan, nullptr);
     rank.communicator().Interrupt();
-    RunKept(rank.handle()->communicator, *plan, operation.send, operation.recv, *FindStream(rank.stream()));
+    RunCached(rank.handle()->communicator, *plan, operation.send, operation.recv, *FindStream(rank.stream()));
     EXPECT_EQ(hostcclStreamSynchronize(rank.stream()), ncclRemoteError);
     for (const Parcel& parcel : rank.communicator().header(0).parcels[0]) EXPECT_EQ(parcel.announced, 0U);
   });
@@ -248,7 +248,7 @@ class ChangingPlanner final : public Planner {
   int asked_ = 0;
 };
 
-TEST(KeptPlan, FollowsAPlannerThatChangesItsMind) {
+TEST(PlanCache, FollowsAPlannerThatChangesItsMind) {
   ForEachRank(2, [&](Rank& rank, int number) {
     auto owned = std::make_unique<ChangingPlanner>();
     const ChangingPlanner& planner = *owned;
@@ -273,7 +273,7 @@ TEST(KeptPlan, FollowsAPlannerThatChangesItsMind) {
 }
 
 // A peer that comes late, or never: the caller returns, and the stream tells.
-TEST(KeptPlan, AbortEndsACallWhosePeerNeverComes) {
+TEST(PlanCache, AbortEndsACallWhosePeerNeverComes) {
   const auto communicators = MakeCommunicators(2);
   Rank first(communicators[0]);
   Rank second(communicators[1]);

@@ -14,7 +14,7 @@
 namespace dynamiccl::hostccl {
 
 // The address and settings that a rank sends to the others at the rendezvous.
-struct Introduction {
+struct BootstrapMessage {
   std::string listener;  // MeshListener::name
   CommunicatorSettings settings;
   uint64_t topology_hash = 0;
@@ -23,11 +23,11 @@ struct Introduction {
   // u64 topology hash.
   std::vector<std::byte> Encode() const;
   // Returns kCorrupt for a message that is too short.
-  static Result<Introduction> Decode(std::span<const std::byte> bytes);
+  static Result<BootstrapMessage> Decode(std::span<const std::byte> bytes);
 };
 
 // Returns kInvalidArgument and names the first setting in which a rank differs from rank 0.
-Status CheckEqualSettings(const std::vector<Introduction>& ranks);
+Status CheckEqualSettings(const std::vector<BootstrapMessage>& ranks);
 
 // Returns the hash of the topology's text form. Ranks compare their topologies by this hash.
 uint64_t HashOf(const Topology& topology);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulates meetings of ranks under faults, any number of seeds.
-#include "tests/src/decision/meetings/meetings_simulation.h"
+// Simulates votes of ranks under faults, any number of seeds.
 #include "tests/src/decision/switching/simulation_program.h"
+#include "tests/src/decision/votes/votes_simulation.h"
 
 int main(int argc, char** argv) {
   return dynamiccl::testing::SimulationMain(
-      "simulate_meetings",
+      "simulate_votes",
       "Attestation and exchange of masks under delays, losses, reordering, crashes and stalls, in virtual "
       "time.",
-      dynamiccl::testing::MeetingProtocols(), argc, argv);
+      dynamiccl::testing::VoteProtocols(), argc, argv);
 }

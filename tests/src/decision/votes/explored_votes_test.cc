@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every order of events of the classes that ship, in small cases: ranks attest each other, exchange masks and
-// decide, over a network that delays, loses, repeats and reorders, with a leader that expires a meeting or
+// decide, over a network that delays, loses, repeats and reorders, with a leader that expires a vote or
 // dies at any time. Agreement is asked of every state, and that all ranks can still come to their end.
 #include <gtest/gtest.h>
 #define XXH_INLINE_ALL
@@ -16,8 +16,8 @@
 
 #include "src/decision/attestation.h"
 #include "src/decision/mask_agreement.h"
-#include "tests/src/decision/meetings/wrong_meeting_members.h"
 #include "tests/src/decision/switching/explored_states.h"
+#include "tests/src/decision/votes/wrong_voting_members.h"
 
 namespace dynamiccl::testing {
 namespace {
@@ -27,7 +27,7 @@ constexpr size_t kMaxRanks = 3;
 // again where a rank was late, the fifth takes that verdict.
 constexpr size_t kMaxCalls = 5;
 // About the communicator; then the attempts about the situation.
-constexpr size_t kMeetings = 3;
+constexpr size_t kVotes = 3;
 
 struct ExploredCase {
   size_t n_ranks = 2;
@@ -48,7 +48,7 @@ Said SaidBy(const Verdict& verdict) {
   return verdict.agreed ? Said::kYes : verdict.timed_out ? Said::kLate : Said::kUnequal;
 }
 
-// A rank's side of one meeting.
+// A rank's side of one vote.
 template <class Member>
 struct Part {
   bool begun = false;
@@ -58,12 +58,12 @@ struct Part {
 };
 
 template <class Member>
-struct MeetingRank {
+struct VoteRank {
   bool attested = false;  // it knows whether it is
   bool uses_table = false;
   bool dead = false;
   uint64_t calls = 0;
-  std::array<Part<Member>, kMeetings> parts;
+  std::array<Part<Member>, kVotes> parts;
 };
 
 // The leader's side.
@@ -75,10 +75,10 @@ struct Hosted {
 };
 
 template <class Member>
-struct MeetingsState {
-  std::array<MeetingRank<Member>, kMaxRanks> ranks;
-  std::array<std::optional<Hosted>, kMeetings> hosted;
-  // On their way: by meeting and rank; verdicts also by what they say.
+struct VotesState {
+  std::array<VoteRank<Member>, kMaxRanks> ranks;
+  std::array<std::optional<Hosted>, kVotes> hosted;
+  // On their way: by vote and rank; verdicts also by what they say.
   uint32_t pledges = 0;
   uint64_t verdicts = 0;
   std::array<uint64_t, kMaxCalls> decided{};  // mask + 1, by call
@@ -91,7 +91,7 @@ struct MeetingsState {
 template <class Member>
 class ReplayedMasks {
  public:
-  ReplayedMasks(MeetingRank<Member>& rank, const ExploredCase& of, size_t index)
+  ReplayedMasks(VoteRank<Member>& rank, const ExploredCase& of, size_t index)
       : rank_(rank), case_(of), index_(index), masks_(std::make_unique<Exchange>(*this), Nothing) {
     for (uint64_t call = 0; call < rank.calls; ++call)
       (void)masks_.AgreedMask(kSituation, call, Offered(call));
@@ -128,19 +128,19 @@ class ReplayedMasks {
   }
 
   static constexpr CallSituation kSituation{Collective::kAllReduce, SizeClass{1}, 1};
-  MeetingRank<Member>& rank_;
+  VoteRank<Member>& rank_;
   const ExploredCase& case_;
   const size_t index_;
   MaskAgreement masks_;
 };
 
 template <class Member, class Memory>
-class Meetings {
+class Votes {
  public:
-  using State = MeetingsState<Member>;
+  using State = VotesState<Member>;
   using States = std::vector<State>;
 
-  explicit Meetings(const ExploredCase& of) : case_(of) {}
+  explicit Votes(const ExploredCase& of) : case_(of) {}
 
   State First() const {
     State first;
@@ -162,7 +162,7 @@ class Meetings {
     for (size_t r = 0; r < case_.n_ranks; ++r) {
       if (state.ranks[r].dead) continue;
       AddIssuingSteps(state, r, next);
-      for (size_t m = 0; m < kMeetings; ++m) AddMemberSteps(state, r, m, next);
+      for (size_t m = 0; m < kVotes; ++m) AddMemberSteps(state, r, m, next);
     }
     AddLeaderSteps(state, next);
     return next;
@@ -194,7 +194,7 @@ class Meetings {
     return state.ranks.begin() + static_cast<std::ptrdiff_t>(case_.n_ranks);
   }
 
-  // Pledges of a decided meeting change nothing in it.
+  // Pledges of a decided vote change nothing in it.
   static uint64_t WordOf(const std::optional<Hosted>& hosted) {
     if (!hosted) return 0;
     const auto& verdict = hosted->attestation.verdict();
@@ -261,7 +261,7 @@ class Meetings {
 
   // ---- the leader ----
   void AddLeaderSteps(const State& state, States& next) const {
-    for (size_t m = 0; m < kMeetings; ++m) {
+    for (size_t m = 0; m < kVotes; ++m) {
       for (size_t r = 0; r < case_.n_ranks; ++r) {
         if ((state.pledges & PledgeBit(m, r)) == 0) continue;
         next.emplace_back(state).pledges &= ~PledgeBit(m, r);  // lost
@@ -329,36 +329,36 @@ class Meetings {
 
 template <class Member, class Memory = RemembersVerdicts>
 std::string Explore(const ExploredCase& of) {
-  Meetings<Member, Memory> meetings(of);
-  return ExploredStates(meetings).Explore();
+  Votes<Member, Memory> votes(of);
+  return ExploredStates(votes).Explore();
 }
 
 void ExpectSound(const ExploredCase& of, size_t least_states) {
-  Meetings<MeetingMember, RemembersVerdicts> meetings(of);
-  ExploredStates states(meetings);
+  Votes<VotingMember, RemembersVerdicts> votes(of);
+  ExploredStates states(votes);
   EXPECT_EQ(states.Explore(), "");
   ::testing::Test::RecordProperty("states", static_cast<int>(states.size()));
   EXPECT_GT(states.size(), least_states);
   const bool differs_when_asked = of.unlike_call == 0;
-  EXPECT_TRUE(meetings.by_table() > 0 || differs_when_asked);
+  EXPECT_TRUE(votes.by_table() > 0 || differs_when_asked);
 }
 
-TEST(MeetingsExplored, TwoRanksAgreeAndComeToTheirEnd) {
+TEST(VotesExplored, TwoRanksAgreeAndComeToTheirEnd) {
   ExpectSound({}, 300'000);
 }
 
-TEST(MeetingsExplored, TwoRanksThatAreOfferedOtherConfigurations) {
+TEST(VotesExplored, TwoRanksThatAreOfferedOtherConfigurations) {
   ExpectSound({.calls = 2, .unlike_call = 0}, 10'000);
   ExpectSound({.calls = 2, .unlike_call = 1}, 10'000);
   ExpectSound({.attested = true, .unlike_call = 3}, 10'000);
 }
 
-TEST(MeetingsExplored, LeaderThatDies) {
+TEST(VotesExplored, LeaderThatDies) {
   ExpectSound({.calls = 2, .leader_may_die = true}, 10'000);
   ExpectSound({.calls = 2, .leader_apart = true, .leader_may_die = true}, 10'000);
 }
 
-TEST(MeetingsExplored, ThreeRanksOnceTheyAreAttested) {
+TEST(VotesExplored, ThreeRanksOnceTheyAreAttested) {
   ExpectSound({.n_ranks = 3, .calls = 4, .attested = true}, 10'000);
 }
 
@@ -368,11 +368,11 @@ bool Diverges() {
       .starts_with(kDivergent);
 }
 
-TEST(MeetingsExplored, FindsWrongMembersAndAForgetfulLeader) {
+TEST(VotesExplored, FindsWrongMembersAndAForgetfulLeader) {
   EXPECT_TRUE(Diverges<TakesSilenceForANo>());
   EXPECT_TRUE(Diverges<TakesTheLeadersEndForANo>());
   EXPECT_TRUE(Diverges<PledgesAfterItWentAlone>());
-  EXPECT_TRUE((Diverges<MeetingMember, ForgetsVerdicts>()));
+  EXPECT_TRUE((Diverges<VotingMember, ForgetsVerdicts>()));
   EXPECT_EQ(Explore<SaysItsPledgeOnce>({.calls = 2, .attested = true}), kEndlessWait);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says where the ranks of this process's communicators meet to agree. For these meetings this process writes
-// addresses into unique ids, runs a control server at which other ranks meet, and sends its own pledges.
+// Says where the ranks of this process's communicators find the leader that counts their votes. For this,
+// the process writes addresses into unique ids, runs a control server, and sends its own pledges.
 #pragma once
 
 #include <atomic>
@@ -18,25 +18,25 @@
 
 namespace dynamiccl {
 
-// The meeting place of a communicator that has grown, and its token. The place is invalid if the id lacks the
-// block that MarkGrowId writes.
-struct GrowMeeting {
-  MeetingPoint place;
+// The rendezvous point of a communicator that has grown, and its token. The point is invalid if the id lacks
+// the block that MarkGrowId writes.
+struct GrowRendezvous {
+  RendezvousPoint point;
   ControlToken token{};
 };
 
 // Reads an id for ranks that join a communicator (MarkGrowId).
-GrowMeeting MeetingOfGrown(const ncclUniqueId& id);
+GrowRendezvous RendezvousOfGrown(const ncclUniqueId& id);
 
 // Owned by the process's runtime; any thread. If ranks cannot meet, because no server could be started or an
-// id has no room, the result is an invalid MeetingPoint; the reason is logged, and NCCL's choice stays.
-class MeetingPlaces {
+// id has no room, the result is an invalid RendezvousPoint; the reason is logged, and NCCL's choice stays.
+class RendezvousPoints {
  public:
   using NewLeadership = std::function<std::unique_ptr<SwitchLeadership>()>;
 
   // `new_leadership` is called when the server starts. It makes the part of the server that switches tables;
   // null if tables stay as they are.
-  MeetingPlaces(const JobSettings& settings, const LoadedChoices& choices, NewLeadership new_leadership)
+  RendezvousPoints(const JobSettings& settings, const LoadedChoices& choices, NewLeadership new_leadership)
       : settings_(settings), choices_(choices), new_leadership_(std::move(new_leadership)) {}
 
   // Writes this process's address into a new unique id as the place where its ranks meet.
@@ -44,14 +44,14 @@ class MeetingPlaces {
   // Returns where the ranks of the communicator with this id meet: the address that MarkUniqueId wrote into
   // the id. Without such an address they meet at DYNAMICCL_RENDEZVOUS, if set, where rank 0 starts its
   // server.
-  MeetingPoint MeetingOf(const ncclUniqueId& id, int rank);
-  // Writes the parent's meeting place and the grown communicator's token into an id for ranks that join.
-  static void MarkGrowId(const MeetingPoint& parents, const ControlToken& grown, ncclUniqueId& id);
-  // Returns the place for a communicator whose ranks are all in this process.
-  MeetingPoint MeetingInProcess(const ControlToken& token);
+  RendezvousPoint RendezvousOf(const ncclUniqueId& id, int rank);
+  // Writes the parent's rendezvous point and the grown communicator's token into an id for ranks that join.
+  static void MarkGrowId(const RendezvousPoint& parents, const ControlToken& grown, ncclUniqueId& id);
+  // Returns the rendezvous point of a communicator whose ranks are all in this process.
+  RendezvousPoint RendezvousInProcess(const ControlToken& token);
 
-  // Returns true if that meeting place is this process's server.
-  bool IsLocal(const MeetingPoint& meeting);
+  // Returns true if that rendezvous point is this process's server.
+  bool IsLocal(const RendezvousPoint& rendezvous);
   // Returns this process's server; null if it was not started.
   ControlServer* server();
   // Returns the sender of pledges; the first call starts it.
@@ -64,9 +64,9 @@ class MeetingPlaces {
   // After a rank was missing once, this process does not wait for ranks again.
   bool given_up() const { return given_up_.load(); }
   void GiveUp() { given_up_.store(true); }
-  // Like given_up, for meetings before NCCL's init.
-  bool given_up_births() const { return given_up_births_.load(); }
-  void GiveUpBirths() { given_up_births_.store(true); }
+  // Like given_up, for votes before NCCL's init.
+  bool given_up_inits() const { return given_up_inits_.load(); }
+  void GiveUpInits() { given_up_inits_.store(true); }
 
  private:
   ControlServer* StartServer(const std::vector<std::string>& hosts, uint16_t port);
@@ -75,7 +75,7 @@ class MeetingPlaces {
   const LoadedChoices& choices_;
   const NewLeadership new_leadership_;
   std::atomic<bool> given_up_{false};
-  std::atomic<bool> given_up_births_{false};
+  std::atomic<bool> given_up_inits_{false};
   std::mutex mutex_;  // guards the creation of the next two, which then stay
   std::unique_ptr<ControlServer> server_;
   std::unique_ptr<PledgeSender> pledge_sender_;

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules that make a meeting safe:
+// Rules that make a vote safe:
 //  1. A rank that may have pledged decides by the leader's verdict alone and never by its own time-out. The
-//     only exception is a meeting about a birth whose leader's process cannot be reached any more. NCCL's
+//     only exception is a vote before an init whose leader's process cannot be reached any more. NCCL's
 //     init cannot reach that process either.
-//  2. A rank that went on alone never pledges in this meeting. The leader says yes only with the pledges of
+//  2. A rank that went on alone never pledges in this vote. The leader says yes only with the pledges of
 //     all ranks.
-#include "src/decision/meeting_member.h"
+#include "src/decision/voting_member.h"
 
 namespace dynamiccl {
 
-bool MeetingMember::Pledge() {
+bool VotingMember::Pledge() {
   if (decision_) return false;
   pledged_ = true;
   return true;
 }
 
-void MeetingMember::ApplyVerdict(const Verdict& verdict) {
+void VotingMember::ApplyVerdict(const Verdict& verdict) {
   if (!decision_) decision_ = verdict;
 }
 
-bool MeetingMember::FallBackToNccl(const std::string& why) {
+bool VotingMember::FallBackToNccl(const std::string& why) {
   if (pledged_ || decision_) return false;
   decision_ = Verdict{false, true, why};
   return true;
 }
 
-void MeetingMember::Release(const std::string& why) {
+void VotingMember::Release(const std::string& why) {
   if (!decision_) decision_ = Verdict{false, true, why};
 }
 

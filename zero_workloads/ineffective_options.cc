@@ -2,34 +2,34 @@
 // A table has a row for each option and each setting without which the option does nothing. Options of stage
 // 3 and of partitioned checkpoints may be given in every run, and so may the size of buckets where units need
 // none, because scripts pass these to all runs.
-#include "zero_workloads/void_options.h"
+#include "zero_workloads/ineffective_options.h"
 
 namespace dynamiccl::zero {
 namespace {
 
-struct VoidOption {
+struct IneffectiveOption {
   const char* option;
-  bool is_void;
+  bool is_ineffective;
   const char* reason;
   const char* hint;
 };
 
-tl::unexpected<Error> Rejected(const VoidOption& row) {
+tl::unexpected<Error> Rejected(const IneffectiveOption& row) {
   return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} has no effect: {}", row.option, row.reason),
                   row.hint);
 }
 
 }  // namespace
 
-Result<std::vector<std::string>> NotesOfVoidOptions(const std::function<bool(const char* option)>& given,
-                                                    const std::map<std::string, std::string>& translated,
-                                                    const TrainingSettings& settings) {
+Result<std::vector<std::string>> NotesOfIneffectiveOptions(
+    const std::function<bool(const char* option)>& given,
+    const std::map<std::string, std::string>& translated, const TrainingSettings& settings) {
   const bool fixed = !settings.scales_dynamically();
   const bool one_micro_step = settings.micro_steps == 1;
   const char* const scale = "the loss scale is fixed";
   const char* const dynamic = "add --loss-scale dynamic, or leave the option out";
   const char* const more = "add --micro-steps 2 or more, or leave the option out";
-  const VoidOption rows[] = {
+  const IneffectiveOption rows[] = {
       {"--first-loss-scale", fixed, scale, dynamic},
       {"--least-loss-scale", fixed, scale, dynamic},
       {"--loss-scale-growth", fixed, scale, dynamic},
@@ -47,8 +47,8 @@ Result<std::vector<std::string>> NotesOfVoidOptions(const std::function<bool(con
        "add --memory-cap, or leave the option out"},
   };
   std::vector<std::string> notes;
-  for (const VoidOption& row : rows) {
-    if (!row.is_void || !given(row.option)) continue;
+  for (const IneffectiveOption& row : rows) {
+    if (!row.is_ineffective || !given(row.option)) continue;
     const auto origin = translated.find(row.option);
     if (origin == translated.end()) return Rejected(row);
     notes.push_back(fmt::format("{}: makes no difference: {}", origin->second, row.reason));

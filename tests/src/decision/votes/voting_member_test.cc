@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/decision/meeting_member.h"
+#include "src/decision/voting_member.h"
 
 #include <gtest/gtest.h>
 
@@ -9,29 +9,29 @@ namespace {
 const Verdict kYes{.agreed = true};
 const Verdict kNo{false, false, "policy"};
 
-TEST(MeetingMember, GoesAloneOnlyAsLongAsItHasNotPledged) {
-  MeetingMember unreached;
+TEST(VotingMember, GoesAloneOnlyAsLongAsItHasNotPledged) {
+  VotingMember unreached;
   EXPECT_TRUE(unreached.FallBackToNccl("nobody there"));
   EXPECT_TRUE(unreached.decision()->timed_out);
   EXPECT_FALSE(unreached.decision()->agreed);
   EXPECT_FALSE(unreached.Pledge());
 
-  MeetingMember pledged;
+  VotingMember pledged;
   EXPECT_TRUE(pledged.Pledge());
   EXPECT_FALSE(pledged.FallBackToNccl("nobody there"));
   EXPECT_FALSE(pledged.decision());
 }
 
-TEST(MeetingMember, SaysItsPledgeAgainUntilItHasTheVerdict) {
-  MeetingMember member;
+TEST(VotingMember, SaysItsPledgeAgainUntilItHasTheVerdict) {
+  VotingMember member;
   for (int again = 0; again < 3; ++again) EXPECT_TRUE(member.Pledge());
   member.ApplyVerdict(kYes);
   EXPECT_FALSE(member.Pledge());
   EXPECT_TRUE(member.decision()->agreed);
 }
 
-TEST(MeetingMember, ItsDecisionNeverChanges) {
-  MeetingMember member;
+TEST(VotingMember, ItsDecisionNeverChanges) {
+  VotingMember member;
   (void)member.Pledge();
   member.ApplyVerdict(kNo);
   member.ApplyVerdict(kYes);
@@ -40,8 +40,8 @@ TEST(MeetingMember, ItsDecisionNeverChanges) {
   EXPECT_EQ(*member.decision(), kNo);
 }
 
-TEST(MeetingMember, EndOfTheCommunicatorFreesItAndMeansNcclsChoice) {
-  MeetingMember member;
+TEST(VotingMember, EndOfTheCommunicatorFreesItAndMeansNcclsChoice) {
+  VotingMember member;
   (void)member.Pledge();
   member.Release();
   EXPECT_FALSE(member.decision()->agreed);

@@ -29,7 +29,7 @@ struct RepeatedCall {
 };
 
 // A call and how it runs. All members but `may_spin` and `may_run_inline` are equal on all ranks.
-struct KeptPlan {
+struct CachedPlan {
   RepeatedCall call;
   CollectiveConfig config;
   size_t chunk_bytes = 0;
@@ -46,21 +46,21 @@ struct KeptPlan {
 
 // The latest plans of one communicator, as a direct-mapped cache: a new plan replaces the one that was in its
 // place. Only the thread that issues the communicator's calls may use it.
-class KeptPlans {
+class PlanCache {
  public:
   // Returns the plan of the call, or null if there is none. The pointer is valid until the next Keep.
-  const KeptPlan* Find(const RepeatedCall& call) const {
-    const KeptPlan& plan = plans_[Place(call)];
+  const CachedPlan* Find(const RepeatedCall& call) const {
+    const CachedPlan& plan = plans_[Place(call)];
     return plan.call == call && call.count > 0 ? &plan : nullptr;
   }
-  const KeptPlan& Keep(const KeptPlan& plan) {
+  const CachedPlan& Keep(const CachedPlan& plan) {
     ++kept_;
     return plans_[Place(plan.call)] = plan;
   }
-  // Counts a call that ran by its kept plan.
+  // Counts a call that ran by its cached plan.
   void NoteRun() { ++runs_; }
 
-  // For tests: these return how many plans were made, and how many calls ran by a kept plan.
+  // For tests: these return how many plans were made, and how many calls ran by a cached plan.
   size_t kept() const { return kept_; }
   size_t runs() const { return runs_; }
 
@@ -77,7 +77,7 @@ class KeptPlans {
     return ((call.count ^ kind << 32) * kGolden) >> 60;
   }
 
-  std::array<KeptPlan, kPlans> plans_;
+  std::array<CachedPlan, kPlans> plans_;
   size_t kept_ = 0;
   size_t runs_ = 0;
 };

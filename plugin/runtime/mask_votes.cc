@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugin/runtime/mask_meetings.h"
+#include "plugin/runtime/mask_votes.h"
 
 #include <algorithm>
 
@@ -16,34 +16,35 @@ namespace {
 constexpr int kMaxUnanswered = 5;
 
 // Sends each mask as a pledge about its situation. Used on the thread on which NCCL asks the tuner.
-class MaskMeetings final : public MaskExchange {
+class MaskVotes final : public MaskExchange {
  public:
-  MaskMeetings(MeetingPlaces& meetings, std::shared_ptr<const Communicator> communicator,
-               std::optional<AttestedValues> attested)
-      : meetings_(meetings), communicator_(std::move(communicator)), attested_(std::move(attested)) {}
+  MaskVotes(RendezvousPoints& rendezvous, std::shared_ptr<const Communicator> communicator,
+            std::optional<AttestedValues> attested)
+      : rendezvous_(rendezvous), communicator_(std::move(communicator)), attested_(std::move(attested)) {}
 
   std::shared_ptr<PendingVerdict> Pledge(const MaskPledge& pledge) override {
     const CommunicatorIdentity& of = communicator_->identity;
-    PledgeMessage message{of.meeting.root,
+    PledgeMessage message{of.rendezvous.root,
                           SituationToken(of.token, pledge.situation, pledge.attempt),
                           of.member,
                           of.info.n_ranks,
                           {},
                           attested_.value_or(AttestedValues{}),
-                          MeetingKind::kSituation};
+                          VoteKind::kSituation};
     // The leader of a child may not be one of its ranks: it is a rank of the original communicator.
-    if (attested_ && of.token == of.meeting.root) message.kind = MeetingKind::kSituationWithLeader;
-    message.of_leader = meetings_.IsLocal(of.meeting);
+    if (attested_ && of.token == of.rendezvous.root) message.kind = VoteKind::kSituationWithLeader;
+    message.of_leader = rendezvous_.IsLocal(of.rendezvous);
     message.values.place = fmt::format("call {}", pledge.call_number);
     message.values.mask = Describe(pledge.mask);
     // A pledge that leaves after this time is too late for the other ranks.
-    const int leader_ms = std::max(1, meetings_.attest_timeout_ms() / kMaxLateSituations);
-    return meetings_.pledge_sender().Send(of.meeting, std::move(message), leader_ms,
-                                          {communicator_, &communicator_->gone}, of.token == of.meeting.root);
+    const int leader_ms = std::max(1, rendezvous_.attest_timeout_ms() / kMaxLateSituations);
+    return rendezvous_.pledge_sender().Send(of.rendezvous, std::move(message), leader_ms,
+                                            {communicator_, &communicator_->gone},
+                                            of.token == of.rendezvous.root);
   }
 
  private:
-  MeetingPlaces& meetings_;
+  RendezvousPoints& rendezvous_;
   const std::shared_ptr<const Communicator> communicator_;
   const std::optional<AttestedValues> attested_;
 };
@@ -59,14 +60,14 @@ void LogRefusal(int rank, const CallSituation& situation, const Verdict& verdict
 
 }  // namespace
 
-std::unique_ptr<MaskAgreement> NewMaskAgreement(MeetingPlaces& meetings,
+std::unique_ptr<MaskAgreement> NewMaskAgreement(RendezvousPoints& rendezvous,
                                                 std::shared_ptr<const Communicator> communicator,
                                                 std::optional<AttestedValues> attested) {
-  if (!communicator->identity.meeting.valid()) return nullptr;
+  if (!communicator->identity.rendezvous.valid()) return nullptr;
   const int rank = communicator->identity.member;
   const int max_unanswered = attested ? kMaxUnanswered : 0;
   return std::make_unique<MaskAgreement>(
-      std::make_unique<MaskMeetings>(meetings, std::move(communicator), std::move(attested)),
+      std::make_unique<MaskVotes>(rendezvous, std::move(communicator), std::move(attested)),
       [rank](const CallSituation& situation, const Verdict& verdict) {
         LogRefusal(rank, situation, verdict);
       },

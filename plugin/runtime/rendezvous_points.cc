@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugin/runtime/meeting_places.h"
+#include "plugin/runtime/rendezvous_points.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -53,13 +53,13 @@ std::vector<std::string> HostsToListenOn() {
 
 }  // namespace
 
-GrowMeeting MeetingOfGrown(const ncclUniqueId& id) {
+GrowRendezvous RendezvousOfGrown(const ncclUniqueId& id) {
   const auto block = ReadBlock(BytesOf(id));
   if (!block || !block->grown) return {{}, TokenOf(BytesOf(id))};
   return {{block->address, block->port, RootOfSecret(block->secret), block->secret}, *block->grown};
 }
 
-void MeetingPlaces::MarkUniqueId(ncclUniqueId& id) {
+void RendezvousPoints::MarkUniqueId(ncclUniqueId& id) {
   if (!Chooses(settings_.mode)) return;
   const auto bytes = WritableBytesOf(id);
   if (!BlockFits(bytes)) {
@@ -77,42 +77,43 @@ void MeetingPlaces::MarkUniqueId(ncclUniqueId& id) {
   if (WriteBlock(bytes, block)) server->RegisterRoot(TokenOf(bytes), block.secret);
 }
 
-void MeetingPlaces::MarkGrowId(const MeetingPoint& parents, const ControlToken& grown, ncclUniqueId& id) {
+void RendezvousPoints::MarkGrowId(const RendezvousPoint& parents, const ControlToken& grown,
+                                  ncclUniqueId& id) {
   if (!parents.valid()) return;
   WriteBlock(WritableBytesOf(id), {parents.address, parents.port, parents.secret, {}, grown});
 }
 
-MeetingPoint MeetingPlaces::MeetingInProcess(const ControlToken& token) {
+RendezvousPoint RendezvousPoints::RendezvousInProcess(const ControlToken& token) {
   if (!Chooses(settings_.mode)) return {};
   ControlServer* server = StartServer(HostsToListenOn(), 0);
   if (server == nullptr) return {};
-  MeetingPoint meeting{server->address(), server->port(), token, {}};
-  if (!FillRandomly(meeting.secret)) return {};
-  server->RegisterRoot(token, meeting.secret);
-  return meeting;
+  RendezvousPoint rendezvous{server->address(), server->port(), token, {}};
+  if (!FillRandomly(rendezvous.secret)) return {};
+  server->RegisterRoot(token, rendezvous.secret);
+  return rendezvous;
 }
 
-MeetingPoint MeetingPlaces::MeetingOf(const ncclUniqueId& id, int rank) {
+RendezvousPoint RendezvousPoints::RendezvousOf(const ncclUniqueId& id, int rank) {
   if (const auto block = ReadBlock(BytesOf(id))) {
     return {block->address, block->port, TokenOf(BytesOf(id)), block->secret, block->before_init};
   }
-  const std::string rendezvous = TextSetting(Setting::kRendezvous);
-  if (rendezvous.empty() || !Chooses(settings_.mode)) return {};
-  const auto place = ParseHostPort(rendezvous);
+  const std::string host_port = TextSetting(Setting::kRendezvous);
+  if (host_port.empty() || !Chooses(settings_.mode)) return {};
+  const auto place = ParseHostPort(host_port);
   if (!place) {
     if (FirstTime("rendezvous")) Log(LogLevel::kWarn, "DYNAMICCL_RENDEZVOUS: {}", place.error().message);
     return {};
   }
-  MeetingPoint meeting{place->first, place->second, TokenOf(BytesOf(id)), SecretOf(BytesOf(id))};
+  RendezvousPoint rendezvous{place->first, place->second, TokenOf(BytesOf(id)), SecretOf(BytesOf(id))};
   if (rank == 0) {
-    ControlServer* server = StartServer({meeting.address}, meeting.port);
-    if (server != nullptr) server->RegisterRoot(meeting.root, meeting.secret);
+    ControlServer* server = StartServer({rendezvous.address}, rendezvous.port);
+    if (server != nullptr) server->RegisterRoot(rendezvous.root, rendezvous.secret);
   }
-  return meeting;
+  return rendezvous;
 }
 
 // One server serves the whole process, so only the first call's `hosts` and `port` matter.
-ControlServer* MeetingPlaces::StartServer(const std::vector<std::string>& hosts, uint16_t port) {
+ControlServer* RendezvousPoints::StartServer(const std::vector<std::string>& hosts, uint16_t port) {
   const std::lock_guard lock(mutex_);
   if (server_) return server_.get();
   auto server = ControlServer::Start(hosts, port, settings_.attest_timeout_ms, new_leadership_());
@@ -124,23 +125,23 @@ ControlServer* MeetingPlaces::StartServer(const std::vector<std::string>& hosts,
   return server_.get();
 }
 
-ControlServer* MeetingPlaces::server() {
+ControlServer* RendezvousPoints::server() {
   const std::lock_guard lock(mutex_);
   return server_.get();
 }
 
-bool MeetingPlaces::IsLocal(const MeetingPoint& meeting) {
+bool RendezvousPoints::IsLocal(const RendezvousPoint& rendezvous) {
   ControlServer* const here = server();
-  return here != nullptr && here->HasRoot(meeting.root);
+  return here != nullptr && here->HasRoot(rendezvous.root);
 }
 
-PledgeSender& MeetingPlaces::pledge_sender() {
+PledgeSender& RendezvousPoints::pledge_sender() {
   const std::lock_guard lock(mutex_);
   if (!pledge_sender_) pledge_sender_ = std::make_unique<PledgeSender>();
   return *pledge_sender_;
 }
 
-void MeetingPlaces::ReleaseGone() {
+void RendezvousPoints::ReleaseGone() {
   const std::lock_guard lock(mutex_);
   if (pledge_sender_) pledge_sender_->ReleaseGone();
 }

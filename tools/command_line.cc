@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <string_view>
@@ -70,6 +71,13 @@ std::string IndentLines(const std::string& text) {
   std::string indented;
   for (std::string line; std::getline(lines, line);) indented += "  " + line + "\n";
   return indented;
+}
+
+CLI::Validator AboveZero() {
+  return {[](const std::string& value) {
+            return std::strtod(value.c_str(), nullptr) > 0 ? "" : value + " is not above 0";
+          },
+          "POSITIVE"};
 }
 
 CommandLine::CommandLine(const CommandText& text, std::vector<std::string> arguments)

@@ -29,6 +29,9 @@ struct CommandText {
 // Indents each line of `text` by two spaces.
 std::string IndentLines(const std::string& text);
 
+// Checks that an option's value is a number above 0.
+CLI::Validator AboveZero();
+
 // The command line of one command. RunDynamiccl owns it; the command's function registers options with app(),
 // then calls Parse() once.
 //

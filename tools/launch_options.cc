@@ -8,6 +8,8 @@
 #include <CLI/Formatter.hpp>
 #include <filesystem>
 
+#include "src/decision/override_rules.h"
+#include "src/policy/policy_file.h"
 #include "src/transport/topology.h"
 #include "tools/exit_code.h"
 
@@ -86,6 +88,12 @@ void RegisterLaunchOptions(CLI::App& app, LaunchOptions& options) {
   app.add_flag("-q,--quiet", options.quiet, "No summary of a job that ends well");
 }
 
+Status CheckChoices(const RuntimeOptions& runtime) {
+  if (!runtime.policy.empty()) DYNAMICCL_CHECK_OK(ReadPolicyFile(runtime.policy));
+  if (!runtime.rules.empty()) DYNAMICCL_CHECK_OK(OverrideRules::ReadFile(runtime.rules));
+  return {};
+}
+
 Result<LaunchPlan> PlanLaunch(LaunchOptions& options, std::vector<std::string> command) {
   if (command.empty()) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "no program given"),
@@ -93,6 +101,7 @@ Result<LaunchPlan> PlanLaunch(LaunchOptions& options, std::vector<std::string> c
   }
   options.runtime.hostccl = options.force_hostccl || (!options.force_no_hostccl && !MachineHasGpu());
   MakeAbsolute(options.runtime);
+  DYNAMICCL_CHECK_OK(CheckChoices(options.runtime));
   if (!options.runtime.topology.empty()) DYNAMICCL_CHECK_OK(LoadTopology(options.runtime.topology));
   DYNAMICCL_TRY(const Installation installation, FindInstallation(options.home));
   LaunchPlan plan{.command = std::move(command), .n_ranks = options.n_ranks};

@@ -35,9 +35,13 @@ void RegisterRankOptions(CLI::App& app, LaunchOptions& options);
 // Registers only --hostccl, --no-hostccl and --home.
 void RegisterNcclOptions(CLI::App& app, LaunchOptions& options);
 
+// Reads the policy and the rules as the ranks will. Inside a job a wrong file leaves every call to NCCL, so
+// it is refused before the job starts. PlanLaunch calls this too.
+Status CheckChoices(const RuntimeOptions& runtime);
+
 // Builds the plan that starts `command` with these options. Makes the paths in `options` absolute, since
 // ranks may change their folder, and decides whether hostccl is used. It is an error when the command is
-// empty or the installation lacks a part.
+// empty, when the policy, the rules or the topology cannot be used, or when the installation lacks a part.
 Result<LaunchPlan> PlanLaunch(LaunchOptions& options, std::vector<std::string> command);
 
 // Starts ranks that run this same command with the same words. The ranks see torchrun's variables and then do

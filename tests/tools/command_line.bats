@@ -59,6 +59,22 @@ dynamiccl() { "$DYNAMICCL_BIN" "$@"; }
   [ "$status" -eq 2 ]
 }
 
+@test "a policy or rules that cannot be used stop the command before it starts anything" {
+  cd "$BATS_TEST_TMPDIR"
+  echo "no policy" > p.dcpolicy
+  echo "allreduce,1" > rules.csv
+  for command in "run" "record -o t.ctrace" "ab default ring/ll" "tune" "pilot"; do
+    run dynamiccl $command -n 2 --policy p.dcpolicy -- touch started
+    [[ "$status" -eq 2 && "$output" == *"p.dcpolicy: byte 10: shorter than a policy's header"*"hint: "* ]]
+  done
+  run dynamiccl run -n 2 --rules rules.csv -- touch started
+  [[ "$status" -eq 2 && "$output" == *"rules.csv:1: column 2: 2 columns, a rule has"* ]]
+  [ ! -e started ]
+  # By the variable the same file does not stop a job, which may be somebody else's.
+  DYNAMICCL_POLICY="$PWD/p.dcpolicy" dynamiccl run -n 2 -- touch started
+  [ -e started ]
+}
+
 @test "a program without -- is an error that says where it belongs" {
   run dynamiccl tune python train.py --lr 3
   [ "$status" -eq 2 ]

@@ -64,14 +64,15 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
   echo "no policy" > starter
   "$DYNAMICCL_BIN" run --policy starter --json run.json -- true
   grep -qF "\"policy\": \"$starter\"" run.json
+  run "$DYNAMICCL_BIN" inspect ./starter
+  [ "$status" -ne 0 ]
+  cp "$starter" starter
   "$DYNAMICCL_BIN" run --policy ./starter --json own.json -- true
   grep -q '"policy": "/.*/starter"' own.json
   ! grep -qF "$starter" own.json
   "$DYNAMICCL_BIN" inspect starter --json > word.json
   "$DYNAMICCL_BIN" inspect "$starter" --json | cmp - word.json
   "$DYNAMICCL_BIN" inspect starter --bytes 64K > /dev/null
-  run "$DYNAMICCL_BIN" inspect ./starter
-  [ "$status" -ne 0 ]
   run "$DYNAMICCL_BIN" ctl swap starter --policy "$starter"
   [ "$status" -eq 2 ]
   [[ "$output" == *"is shipped, and not replaced"* ]]

@@ -92,6 +92,13 @@ SCRIPT
   [[ "$stderr" == *"megatron.ddp_bucket_size = 1000000: not in effect: without --overlap-grad-reduce"* ]]
 }
 
+@test "a tune whose budget ends says which budget its next turn needs" {
+  make_job
+  run "$DYNAMICCL_BIN" tune -n 2 --budget 1s --try ring/simple/1 -- "${job[@]}"
+  [[ "$status" -eq 0 && "$output" =~ "the budget of 1 s ended first. The same command goes on with --budget "([0-9]+)"s or more" ]]
+  [ "${BASH_REMATCH[1]}" -gt 1 ]
+}
+
 @test "an interrupted tune goes on where it ended" {
   make_job
   command=("$DYNAMICCL_BIN" tune -n 2 --budget 60s --try ring/simple/1 -- "${job[@]}")
@@ -174,7 +181,7 @@ SCRIPT
   rm starts
   FROM=3 TO=99 run --separate-stderr "$DYNAMICCL_BIN" tune --budget 60s --try ring/simple/1 -o ended -- sh job.sh
   [ "$status" -eq 4 ]
-  [[ "$stderr" == *"the job as it is failed in turn 2: its step is not known"* ]]
+  [[ "$stderr" == *"the job as it is failed in turn 2: its step is not known"*"; so it was in 3 starts in a row"* ]]
   [ "$(wc -l < starts)" -eq 5 ]
 }
 
@@ -187,7 +194,7 @@ SCRIPT
   rm starts
   FROM=3 TO=99 LASTS=30 run --separate-stderr "$DYNAMICCL_BIN" tune --budget 30s --try ring/simple/1 -o late -- sh job.sh
   [ "$status" -eq 4 ]
-  [[ "$stderr" == *"the job as it is failed in turn 2: its step is not known"* ]]
+  [[ "$stderr" == *"the job as it is failed in turn 2: its step is not known"*"; another start does not fit into --budget 30s"*"another start of it with --budget "[3-9]*"s or more"* ]]
   [ "$(wc -l < starts)" -eq 3 ]
 }
 
@@ -272,6 +279,14 @@ SCRIPT
   [ ! -e started ]
 }
 
+@test "a settings file that names nothing is said to change nothing" {
+  for content in '"origin": {}' '"ddp": {}, "fsdp2": {}'; do
+    settings 1 "$content"
+    run --separate-stderr "$DYNAMICCL_BIN" run -n 2 --settings s.json -- true
+    [[ "$status" -eq 0 && "$stderr" == *"s.json has no setting and no rules: the job runs as it is"* ]]
+  done
+}
+
 @test "a setting for PyTorch in a job without it is said not to be in effect" {
   make_job
   settings 1 '"ddp": {"bucket_cap_mb": 100}'
@@ -282,14 +297,25 @@ SCRIPT
 
 @test "a job that fails, repeats no step or is given rules cannot be tuned" {
   run "$DYNAMICCL_BIN" tune -n 2 -- sh -c 'echo broken; exit 9'
-  [[ "$status" -eq 4 && "$output" == *"the job failed"*"tune/job.log"* ]]
+  [[ "$status" -eq 4 && "$output" == *"the job failed"*"tune/job.log and ends with: broken" ]]
   grep -q broken tune/job.log
+  run "$DYNAMICCL_BIN" tune -n 2 -- true
+  [[ "$status" -eq 4 && "$output" == *"no collective was recorded"*"has to name the backend dynamiccl"* ]]
   run "$DYNAMICCL_BIN" tune -n 2 -- "$DYNAMICCL_BIN" bench all_reduce -b 4K -e 4K -n 3 --rounds 1 --singles 1
   [[ "$status" -eq 4 && "$output" == *"no step repeats 6 times"* ]]
   run "$DYNAMICCL_BIN" tune -n 2 --mode adaptive -- true
   [[ "$status" -eq 2 && "$output" == *"--rules and --mode cannot be given"* ]]
   run "$DYNAMICCL_BIN" tune
   [ "$status" -eq 2 ]
+}
+
+@test "options of a tune or pilot that cannot be meant are refused before the job starts" {
+  for options in "tune --budget 0" "tune --budget -5s" "tune --start-limit 0" "tune --try nonsense" "tune --try bucket_cap_mb=x" \
+      "tune --try ring/simple/1 ring/none" "pilot --budget 0"; do
+    run "$DYNAMICCL_BIN" $options -n 2 -- touch started
+    [[ "$status" -eq 2 && "$output" == "error: "* ]]
+  done
+  [ ! -e started ]
 }
 
 @test "a result that cannot be written is shown, and a tune of another job keeps its hands off the rest" {

@@ -59,7 +59,7 @@ void RegisterAdviseOptions(CLI::App& app, AdviseOptions& given) {
       ->check(CLI::Range(1, 4096));
   app.add_option("--shard-group", given.shard_group, "With --framework: ranks that share one copy");
   app.add_option("--step-ms", given.step_ms, "What a step takes (default: as the trace says)")
-      ->check(CLI::PositiveNumber);
+      ->check(AboveZero());
   app.add_option("--ranks-per-node", given.ranks_per_node, "Of the job (default: as the trace says)")
       ->check(CLI::Range(1, 4096));
   app.add_option(

@@ -106,8 +106,7 @@ void AddTarget(CLI::App* action, LinkTarget& target) {
 
 CLI::App* AddLinkAction(CLI::App& app, const char* name, const char* sentence, LinkOptions& given) {
   CLI::App* const action = app.add_subcommand(name, sentence);
-  action->add_option("--job", given.job, "Process of rank 0 (default: the only job)")
-      ->check(CLI::PositiveNumber);
+  action->add_option("--job", given.job, "Process of rank 0 (default: the only job)")->check(AboveZero());
   action->add_flag("--all-jobs", given.all_jobs, "All jobs of this user")->excludes("--job");
   action->add_flag("--json", given.json, "As JSON");
   return action;

@@ -30,7 +30,7 @@ Status CheckOptions(const PilotOptions& given) {
   if (!runtime.policy.empty() && !runtime.rules.empty())
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "--policy and --rules are both given"),
                     "one of them is compared with NCCL's choice: start a pilot for each");
-  if (runtime.mode.empty() || runtime.mode == "frozen") return {};
+  if (runtime.mode.empty() || runtime.mode == "frozen") return CheckChoices(runtime);
   return WithHint(MakeError(ErrorKind::kInvalidArgument, "--mode {} cannot be compared here", runtime.mode),
                   "a policy or rules take turns with NCCL's choice in mode frozen; mode adaptive compares by "
                   "itself: dynamiccl run --mode adaptive");
@@ -45,6 +45,7 @@ Result<int> PilotCommand(CommandLine& line) {
   line.app()
       .add_option("--budget", given.budget_s, "Time for all of it (600s, 15m)")
       ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}}))
+      ->check(AboveZero())
       ->default_str("15m");
   line.app()
       .add_option(

@@ -14,7 +14,6 @@
 
 #include "src/base/file_kind.h"
 #include "src/base/settings.h"
-#include "src/decision/override_rules.h"
 #include "tools/command_table.h"
 #include "tools/launch/temporary_folder.h"
 #include "tools/launch/written_files.h"
@@ -75,13 +74,16 @@ struct RunSettings {
 
 // Reads and checks the settings file before anything starts. Changes the launch so that the job applies the
 // settings and proves them.
-Result<RunSettings> UseSettings(const std::string& path, RuntimeOptions& runtime) {
+Result<RunSettings> UseSettings(const std::string& path, LaunchOptions& options) {
   DYNAMICCL_TRY(FrameworkSettings settings, ReadFrameworkSettings(path));
+  // A tune that proves nothing writes such a file.
+  if (!options.quiet && settings.values.empty() && settings.rules.empty())
+    spdlog::warn("{} has no setting and no rules: the job runs as it is", path);
+  RuntimeOptions& runtime = options.runtime;
   if (!settings.rules.empty()) {
     if (!runtime.rules.empty())
       return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} has rules, and --rules names others", path),
                       "leave out --rules, or remove the line \"rules\" and the checksum from the file");
-    DYNAMICCL_CHECK_OK(OverrideRules::ReadFile(settings.rules));
     runtime.rules = settings.rules;
   }
   runtime.framework_settings = path;
@@ -138,7 +140,7 @@ Result<int> RunCommand(CommandLine& line) {
   DYNAMICCL_CHECK_OK(CheckOutputs({json}));
   std::optional<RunSettings> used;
   if (!settings.empty()) {
-    DYNAMICCL_TRY(RunSettings made, UseSettings(settings, options.runtime));
+    DYNAMICCL_TRY(RunSettings made, UseSettings(settings, options));
     used.emplace(std::move(made));
   }
   std::optional<FoundChoices> found;

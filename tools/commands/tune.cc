@@ -21,10 +21,12 @@ void RegisterTuneOptions(CLI::App& app, TuneOptions& given) {
   app.add_option("-o,--output", given.folder, "Folder for what is found")->capture_default_str();
   app.add_option("--budget", given.budget_s, "Time for all of it (600s, 10m)")
       ->transform(CLI::AsNumberWithUnit(units))
+      ->check(AboveZero())
       ->default_str("10m");
   app.add_option("--start-limit", given.start_limit_s,
                  "Longest time of one start of the job, which is then ended")
       ->transform(CLI::AsNumberWithUnit(units))
+      ->check(AboveZero())
       ->default_str("60s");
   app.add_option("--try", given.only,
                  "Try these alone: bucket_cap_mb=100, ring/simple/1, or both with a comma between them")
@@ -38,6 +40,7 @@ Status CheckOptions(const TuneOptions& given) {
     return WithHint(
         MakeError(ErrorKind::kInvalidArgument, "{} is set, and a tune finds settings itself", name),
         fmt::format("unset it: env -u {} dynamiccl tune ...", name));
+  for (const std::string& candidate : given.only) DYNAMICCL_CHECK_OK(CandidateNamed(candidate));
   if (given.launch.runtime.rules.empty() && given.launch.runtime.mode.empty()) return {};
   return WithHint(MakeError(ErrorKind::kInvalidArgument, "--rules and --mode cannot be given"),
                   "a tune finds rules itself; compare rules of your own by `dynamiccl ab`");
@@ -64,7 +67,7 @@ Result<int> TuneCommand(CommandLine& line) {
   if (!json) fmt::print("{}", Describe(result, given.folder));
   DYNAMICCL_CHECK_OK(WriteTuned(result, given.folder));
   DYNAMICCL_CHECK_OK(WriteJsonFile(given.folder + "/tune.json", ToJson(result)));
-  if (!result.budget_ended) session.RemoveJournal();
+  if (result.needed_s == 0) session.RemoveJournal();
   if (json) PrintJson(ToJson(result));
   return kExitOk;
 }

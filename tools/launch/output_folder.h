@@ -16,4 +16,8 @@ Result<OwnFile> ClaimOutputFolder(const std::string& folder);
 // "job.earlier.log", which it replaces.
 void BeginLog(const std::string& path);
 
+// Says where the output of a job that failed is, and quotes its last line of text: "its output is in
+// tune/job.log and ends with: KeyError: 'x'".
+std::string OutputHint(const std::string& path);
+
 }  // namespace dynamiccl

@@ -105,7 +105,7 @@ Error PilotSession::Failed(const std::string& what, const LaunchOutcome& outcome
                            const std::vector<std::string>& kept) {
   interrupted_by_ = outcome.interrupted_by;
   Error error{ErrorKind::kPeerFailed, fmt::format("{}: {}", what, Describe(outcome)),
-              "its output is in " + File("job.log")};
+              OutputHint(File("job.log"))};
   if (interrupted_by_ == 0) return error;
   error.message = "interrupted: " + error.message;
   error.hint = "a new pilot begins again; " + error.hint;

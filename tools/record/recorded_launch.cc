@@ -36,8 +36,7 @@ Result<std::vector<Trace>> ReadParts(const std::string& output, std::string& war
   if (!traces.empty()) return traces;
   return WithHint(
       MakeError(ErrorKind::kUnavailable, "no process called NCCL, so there is nothing in '{}'", output),
-      "a program that links NCCL statically cannot be recorded (`dynamiccl doctor` says more), and without a "
-      "GPU a PyTorch script has to name the backend dynamiccl (docs/torch_backend.md)");
+      kCallsNoNcclHint);
 }
 
 // Merges the traces of all processes. Where they are of several programs, which were started one after the

@@ -172,31 +172,35 @@ double ChangePrediction::ExposedShare() const {
   return static_cast<double>(own_.exposed_ns) / static_cast<double>(own_.step_ns);
 }
 
-std::vector<uint64_t> ChangePrediction::CallsOf(const Candidate& candidate) const {
+std::vector<std::pair<Collective, uint64_t>> ChangePrediction::CallsOf(const Candidate& candidate) const {
   const std::optional<AdvisedJob> job = candidate.values.empty() ? job_ : JobWith(candidate);
-  std::vector<uint64_t> calls;
+  std::vector<std::pair<Collective, uint64_t>> calls;
   const bool bucketed =
       job && (job->framework == "ddp" ||
               (job->IsTrainer() && std::ranges::all_of(candidate.values, [](const auto& value) {
                  return value.first == "zero.bucket_bytes";
                })));
-  if (!bucketed) return calls;
+  const bool waits = job && seen_.host_waits;
+  if (!bucketed && !waits) return calls;
   const auto operations = OperationsOf(*job);
   if (operations)
-    for (const WireOperation& operation : *operations) calls.push_back(operation.Bytes());
+    for (const WireOperation& operation : *operations)
+      calls.emplace_back(operation.collective, operation.Bytes());
+  if (waits) std::ranges::sort(calls);
   return calls;
 }
 
 std::vector<Forecast> ForecastsOf(const ChangePrediction& prediction,
                                   const std::vector<Candidate>& candidates) {
-  std::map<std::vector<uint64_t>, std::string> with_calls = {{prediction.CallsOf({}), "default"}};
+  std::map<std::vector<std::pair<Collective, uint64_t>>, std::string> with_calls = {
+      {prediction.CallsOf({}), "default"}};
   std::vector<Forecast> forecasts;
   for (const Candidate& candidate : candidates) {
     Forecast& forecast = forecasts.emplace_back(Forecast{.setting = candidate.Name()});
     const std::optional<double> ratio = prediction.RatioOf(candidate);
     if (!ratio) continue;
     forecast.ratio = *ratio;
-    const std::vector<uint64_t> calls = prediction.CallsOf(candidate);
+    const auto calls = prediction.CallsOf(candidate);
     const auto [first, is_new] = with_calls.try_emplace(calls, forecast.setting);
     if (!calls.empty() && !is_new)
       forecast.not_tried = "it makes the same calls as " + first->second;

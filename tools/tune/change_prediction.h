@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/simulator/system.h"
@@ -29,10 +30,12 @@ class ChangePrediction {
   std::optional<double> RatioOf(const Candidate& candidate) const;
   // Returns the share of the unchanged job's simulated step that waits for communication, from 0 to 1.
   double ExposedShare() const;
-  // Returns the bytes of each call of a step with the candidate's sizes of buckets. Two candidates with equal
-  // lists are the same to the job. Empty for FSDP2 and for settings that only change when calls are issued,
-  // and where RatioOf returns nothing.
-  std::vector<uint64_t> CallsOf(const Candidate& candidate) const;
+  // Returns each call of a step with the candidate's settings, so far as they decide the step's time. Two
+  // candidates with equal lists are the same to the job. For jobs with buckets the calls stand in their
+  // order. If FSDP2 waits for each call before it goes on, the order changes nothing, and the list is sorted.
+  // Empty for other jobs, for settings that only change when calls are issued, and where RatioOf returns
+  // nothing.
+  std::vector<std::pair<Collective, uint64_t>> CallsOf(const Candidate& candidate) const;
 
  private:
   ChangePrediction() = default;
@@ -58,8 +61,8 @@ struct Forecast {
 };
 
 // Returns the forecasts of the framework's candidates, the most promising first. A candidate is marked as not
-// tried if it is predicted to lose more than kPredictionError, or if it makes the same calls as a candidate
-// before it.
+// tried if it is predicted to lose more than kPredictionError, or if it makes the same calls as the unchanged
+// job or as a candidate before it.
 std::vector<Forecast> ForecastsOf(const ChangePrediction& prediction,
                                   const std::vector<Candidate>& candidates);
 // Copies the forecasts into the list, orders the list's candidates by them, and takes out the candidates that

@@ -54,7 +54,7 @@ struct Fsdp2Report {
   uint64_t parameter_bytes = 0;
   // Memory that was free on the rank's device before the first step; 0: not known.
   uint64_t free_bytes = 0;
-  // True: the parameters are in host memory. FSDP2 then waits for each call before it goes on.
+  // True: the parameters are in host memory, and FSDP2 waits for each call before it goes on.
   bool on_host = false;
 };
 

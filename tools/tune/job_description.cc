@@ -89,4 +89,18 @@ std::string DescribeJob(const WatchedRun& base, std::optional<double> exposed_sh
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+std::string CallsOfStep(const RecordedStep& step) {
+  std::string text;
+  for (int i = 0; i < kTunableCollectives; ++i) {
+    const auto collective = static_cast<Collective>(i);
+    uint64_t bytes = 0;
+    for (const WireOperation& operation : step.operations)
+      if (operation.collective == collective) bytes += operation.Bytes();
+    if (const size_t calls = CountOf(step, collective); calls > 0)
+      text += fmt::format("{}{} {}{} of {} together", text.empty() ? "" : ", ", calls, Name(collective),
+                          calls == 1 ? "" : "s", FormatBytes(bytes));
+  }
+  return text;
+}
+
 }  // namespace dynamiccl

@@ -15,4 +15,8 @@ namespace dynamiccl {
 // for communication, as simulated; nothing: not known.
 std::string DescribeJob(const WatchedRun& base, std::optional<double> exposed_share);
 
+// Returns the collectives of a step, in a text such as "3 AllReduces of 1.1M together, 4 AllGathers of 2M
+// together".
+std::string CallsOfStep(const RecordedStep& step);
+
 }  // namespace dynamiccl

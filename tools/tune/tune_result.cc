@@ -103,8 +103,12 @@ std::string Table(const TuneResult& result) {
 }
 
 std::string NothingText(const TuneResult& result) {
-  if (result.budget_ended)
-    return "Nothing is proved: the budget ended first. The same command goes on with a larger --budget.\n";
+  if (result.needed_s > 0)
+    return fmt::format(
+        "Nothing is proved: the budget of {:.0f} s ended first. The same command goes on with --budget "
+        "{:.0f}s "
+        "or more.\n",
+        result.budget_s, std::ceil(result.needed_s));
   if (result.tried.size() == 1) return "Nothing was tried beside the job as it is.\n";
   if (std::all_of(result.tried.begin() + 1, result.tried.end(),
                   [](const TriedCandidate& tried) { return tried.step_ms.empty(); }))
@@ -228,7 +232,7 @@ Json ToJson(const TuneResult& result) {
           {"step_ms", result.OwnStepMs()},
           {"best", result.best == 0 ? Json() : Json(Best(result).Name())},
           {"starts", result.starts},
-          {"budget_ended", result.budget_ended},
+          {"budget_ended", result.needed_s > 0},
           {"tried", tried},
           {"not_tried", NotTriedJson(result)},
           {"prediction_error", kPredictionError},

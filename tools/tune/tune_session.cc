@@ -5,12 +5,12 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iterator>
 #include <sstream>
 
 #include "src/base/clock.h"
-#include "src/collective/size_class.h"
 #include "tools/ab/job_in_turns.h"
 #include "tools/ab/rule_settings.h"
 #include "tools/advise/advice.h"
@@ -18,6 +18,7 @@
 #include "tools/launch/output_folder.h"
 #include "tools/launch/shell_quote.h"
 #include "tools/launch/temporary_folder.h"
+#include "tools/record/recorded_launch.h"
 #include "tools/tune/channel_bounds.h"
 #include "tools/tune/config_turns.h"
 #include "tools/tune/job_description.h"
@@ -47,21 +48,6 @@ constexpr int kMostTries = 3;
 // configs would be tried, and not both.
 constexpr size_t kFewestSingles = 4;
 
-// Returns a text such as "3 AllReduces of 1.1M together, 4 AllGathers of 2M together".
-std::string CallsOfStep(const RecordedStep& step) {
-  std::string text;
-  for (int i = 0; i < kTunableCollectives; ++i) {
-    const auto collective = static_cast<Collective>(i);
-    uint64_t bytes = 0;
-    for (const WireOperation& operation : step.operations)
-      if (operation.collective == collective) bytes += operation.Bytes();
-    if (const size_t calls = CountOf(step, collective); calls > 0)
-      text += fmt::format("{}{} {}{} of {} together", text.empty() ? "" : ", ", calls, Name(collective),
-                          calls == 1 ? "" : "s", FormatBytes(bytes));
-  }
-  return text;
-}
-
 std::string BucketsOf(const RecordedStep& step) {
   std::string text;
   for (const WireOperation& operation : step.operations)
@@ -86,6 +72,15 @@ int64_t EndOf(const LaunchOutcome& outcome, int64_t begun_ns, std::chrono::milli
 auto Interrupted(const LaunchOutcome& outcome) {
   return WithHint(MakeError(ErrorKind::kPeerFailed, "interrupted: {}", Describe(outcome)),
                   "the same command goes on where this one ended; the job's own settings were not touched");
+}
+
+// Returns the end of the hint for a user whose job ended well in its first start, but showed no step. Empty
+// if the job failed.
+std::string WhatAStepNeeds(const JobStart& start, const WatchedRun& run, double start_limit_s) {
+  if (!start.failure.starts_with(run.why_no_step)) return {};
+  if (run.when.last_ns == 0) return fmt::format("; {}", kCallsNoNcclHint);
+  return fmt::format("; a step has to repeat {} times within --start-limit ({:.0f} s)", kFewestSteps,
+                     start_limit_s);
 }
 
 // Returns 0 for a file that does not exist.
@@ -153,6 +148,7 @@ std::chrono::milliseconds TuneSession::StartLimit() const {
 Result<TuneResult> TuneSession::Run() {
   begun_ns_ = MonotonicNanoseconds();
   result_.command = ShellQuote(line_.program());
+  result_.budget_s = given_.budget_s;
   const LaunchOptions& launch = given_.launch;
   const char* const library =
       launch.force_hostccl ? " --hostccl" : (launch.force_no_hostccl ? " --no-hostccl" : "");
@@ -294,10 +290,8 @@ Status TuneSession::Observe() {
   spdlog::info("watching the job as it is");
   DYNAMICCL_TRY(const JobStart start, Start({}, kAllTimes, base_));
   if (!start.failure.empty())
-    return WithHint(
-        MakeError(ErrorKind::kPeerFailed, "{}", start.failure),
-        fmt::format("its output is in {}; a step has to repeat {} times within --start-limit ({:.0f} s)",
-                    File("job.log"), kFewestSteps, given_.start_limit_s));
+    return WithHint(MakeError(ErrorKind::kPeerFailed, "{}", start.failure),
+                    OutputHint(File("job.log")) + WhatAStepNeeds(start, base_, given_.start_limit_s));
   starts_s_ = start.seconds;
   ++result_.starts;
   result_.framework = FrameworkOf(base_.reports);
@@ -398,9 +392,9 @@ SearchShape TuneSession::ShapeFor(const CandidateList& list) const {
   return shape;
 }
 
-bool TuneSession::FitsBudget(size_t starts) const {
+double TuneSession::ElapsedAfter(size_t starts) const {
   const double each = starts_s_ / static_cast<double>(std::max<size_t>(starts_in_turns_, 1));
-  return Elapsed() + each * static_cast<double>(starts) <= given_.budget_s;
+  return Elapsed() + each * static_cast<double>(starts);
 }
 
 Status TuneSession::RunTurns(TuneSearch& search) {
@@ -408,7 +402,7 @@ Status TuneSession::RunTurns(TuneSearch& search) {
     const std::vector<size_t> turn = search.NextTurn();
     if (turn.empty()) return {};
     if (search.turn() > 1 && !FitsBudget(turn.size())) {
-      result_.budget_ended = true;
+      result_.needed_s = ElapsedAfter(turn.size());
       return {};
     }
     spdlog::info("turn {}: {} starts of the job, {:.0f} s of {:.0f} s are over", search.turn(), turn.size(),
@@ -433,12 +427,24 @@ Result<JobStart> TuneSession::StartUnchanged(int turn) {
     DYNAMICCL_TRY(JobStart start, FindOrStart({}, turn));
     if (start.failure.empty()) return start;
     if (!start.other_steps || tries == kMostTries || !FitsBudget(1))
-      return WithHint(
-          MakeError(ErrorKind::kPeerFailed, "the job as it is failed in turn {}: {}", turn, start.failure),
-          "its output is in " + File("job.log") + "; the same command goes on with another start of it");
+      return tl::unexpected(UnchangedFailed(start, turn, tries));
     result_.notes.push_back(fmt::format("a start of the job as it is was left out: {}", start.failure));
     spdlog::warn("{}; starting it again", result_.notes.back());
   }
+}
+
+Error TuneSession::UnchangedFailed(const JobStart& start, int turn, int tries) const {
+  std::string why = start.failure;
+  std::string next = "the same command goes on with another start of it";
+  if (start.other_steps && tries == kMostTries) {
+    why += fmt::format("; so it was in {} starts in a row", tries);
+  } else if (start.other_steps) {
+    why += fmt::format("; another start does not fit into --budget {:.0f}s", given_.budget_s);
+    next += fmt::format(" with --budget {:.0f}s or more", std::ceil(ElapsedAfter(1)));
+  }
+  return Error{.kind = ErrorKind::kPeerFailed,
+               .message = fmt::format("the job as it is failed in turn {}: {}", turn, why),
+               .hint = next + "; " + OutputHint(File("job.log"))};
 }
 
 Result<JobStart> TuneSession::FindOrStart(const Candidate& candidate, int turn) {

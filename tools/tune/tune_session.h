@@ -49,8 +49,11 @@ struct TuneResult {
   // Number of times that the job was started: those in which it was only watched, that in which configs took
   // turns, and those of the turns, also in earlier processes of this tune.
   size_t starts = 0;
-  // True if the budget ended the search before it was over.
-  bool budget_ended = false;
+  // Seconds that the tune was given (TuneOptions::budget_s).
+  double budget_s = 0;
+  // The budget in seconds that the next turn needed, if the search ended before it was over for lack of time;
+  // else 0.
+  double needed_s = 0;
   // Candidates with which the job was never started.
   std::vector<Candidate> not_tried;
   std::vector<std::string> notes;
@@ -108,7 +111,11 @@ class TuneSession {
   Status RunTurn(TuneSearch& search, const std::vector<size_t>& turn);
   // Gives up a candidate that failed, is not in effect, or makes the same calls as another.
   void Weigh(TuneSearch& search, size_t candidate, const JobStart& start);
-  bool FitsBudget(size_t starts) const;
+  // Seconds since the tune began, if the job were started so many times more.
+  double ElapsedAfter(size_t starts) const;
+  bool FitsBudget(size_t starts) const { return ElapsedAfter(starts) <= given_.budget_s; }
+  // The error of a tune that ends because the unchanged job failed or had other steps `tries` times in a row.
+  Error UnchangedFailed(const JobStart& start, int turn, int tries) const;
 
   const CommandLine& line_;
   TuneOptions& given_;

@@ -102,7 +102,7 @@ class _Wrapper:
         seen["parameter_bytes"] = seen.get("parameter_bytes", 0) + sum(
             p.numel() * p.element_size() for p in root.parameters())
         seen["free_bytes"] = _free_bytes(root)
-        seen["on_host"] = all(p.device.type == "cpu" for p in root.parameters())
+        seen["on_host"] = all(p.device.type == "cpu" for p in root.parameters()) and not _gathers_async(wrapped)
         seen["takes_lists"], seen["one_mesh"] = self._takes_lists, self._one_mesh
         if "passes" not in seen:
             seen["passes"] = 1
@@ -179,6 +179,15 @@ def _own_depth(wrapped, direction):
     """Returns how many units the program itself lets a unit prefetch, at most; 0: it leaves this to PyTorch."""
     lists = [getattr(module._get_fsdp_state(), f"_states_to_{direction}_prefetch", ()) for module in wrapped]
     return max((len(one) for one in lists), default=0)
+
+
+def _gathers_async(wrapped):
+    """True if the program lets a unit issue its gathers without waiting for them (_set_unshard_async_op)."""
+    for state in (module._get_fsdp_state() for module in wrapped):
+        groups = getattr(state, "_fsdp_param_groups", None) or [getattr(state, "_fsdp_param_group", None)]
+        if any(getattr(group, "unshard_async_op", False) for group in groups):
+            return True
+    return False
 
 
 def _prefetch(order, setting, depth, report):

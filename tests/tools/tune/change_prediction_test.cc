@@ -155,13 +155,25 @@ TEST(Forecasts, PutThePromisingFirstAndSpareWhatLosesOrIsTheSame) {
   EXPECT_EQ(list.not_tried[2].not_tried, "it makes the same calls as bucket_cap_mb=1000");
 }
 
-TEST(Forecasts, PrefetchingIsTriedAlthoughNothingIsPredictedOfIt) {
-  CandidateList list;
-  list.framework = {
-      {.values = {{"fsdp2.forward_prefetch", 1}}}, {.values = {{"fsdp2.backward_prefetch", 2}}}, kKeeps};
+CandidateList WithPrefetching() {
+  return {.framework = {{.values = {{"fsdp2.forward_prefetch", 1}}},
+                        {.values = {{"fsdp2.backward_prefetch", 2}}},
+                        kKeeps}};
+}
+
+TEST(Forecasts, PrefetchingIsNotTriedWhereTheProgramWaitsForEachCall) {
+  CandidateList list = WithPrefetching();
   Apply(ForecastsOf(*ChangePrediction::From(ShardedRun(true, 300)), list.framework), list);
-  EXPECT_THAT(Names(list.framework),
-              ElementsAre("reshard_after_forward=false", "forward_prefetch=1", "backward_prefetch=2"));
+  EXPECT_THAT(Names(list.framework), ElementsAre("reshard_after_forward=false"));
+  EXPECT_THAT(Names(list.not_tried), ElementsAre("forward_prefetch=1", "backward_prefetch=2"));
+  for (const Candidate& candidate : list.not_tried)
+    EXPECT_EQ(candidate.not_tried, "it makes the same calls as default");
+}
+
+TEST(Forecasts, PrefetchingIsTriedOnAGpuAlthoughNothingIsPredictedOfIt) {
+  CandidateList list = WithPrefetching();
+  Apply(ForecastsOf(*ChangePrediction::From(ShardedRun(false, 2000)), list.framework), list);
+  EXPECT_EQ(list.framework.size(), 3u);
 }
 
 TEST(Forecasts, ThatAnEarlierTuneMadeKeepTheirOrder) {

@@ -126,6 +126,18 @@ class OddJobs(unittest.TestCase):
         seen, _ = self.receipts(sharded(OLD), "fsdp2", {"shard_ranks": 2, "modules_per_unit": 2}, ranks=4)
         self.assert_in_effect(seen, "shard_ranks", "modules_per_unit")
 
+    def test_gathers_that_the_program_does_not_wait_for_are_reported(self):
+        startup = os.path.join(os.environ["PYTHONPATH"].split(os.pathsep)[0], "dynamiccl_startup")
+        for before, waits in (("None", True), ("model._set_unshard_async_op(True)", False)):
+            with tempfile.TemporaryDirectory(prefix="dynamiccl_odd_jobs_") as folder:
+                job = BEGIN + sharded(between="lambda number: " + before)
+                environment = {**os.environ, "PYTHONPATH": startup + os.pathsep + os.environ["PYTHONPATH"],
+                               "DYNAMICCL_FRAMEWORK_REPORT": os.path.join(folder, "%r.json")}
+                subprocess.run([DYNAMICCL, "run", "-q", "-n", "2", "--", sys.executable, "-W", "ignore", "-c", job], check=True,
+                               timeout=300, env=environment)
+                with open(os.path.join(folder, "0.json")) as file:
+                    self.assertEqual(json.load(file)["frameworks"]["fsdp2"]["on_host"], waits)
+
     def test_the_hook_is_not_compiled(self):
         # One write a rank, so that two ranks do not mix their words.
         count = "\nimport torch._dynamo.utils as dynamo\nsys.stdout.write(f\"frames {dynamo.counters['frames']['total']}\\n\")\n"

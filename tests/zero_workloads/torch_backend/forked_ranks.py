@@ -2,10 +2,11 @@
 """Programs of tests that start as forks of one process, which has imported torch. The import takes longer than most of
 their trainings.
 
-PYTHON below stands in place of `python` in the command of a job. It runs this file as a client, which sends its arguments,
-environment, folder and standard streams to the server, and ends as the forked program ends. The forked program loads the
-objects of LD_PRELOAD and runs sitecustomize before the script, as an ordinary start does. What an ordinary start does
-otherwise: the settings hook is installed before torch is imported, not after. So a part of each test starts Python itself.
+The words of python() stand in place of `python` in the command of a job. They run this file as a client. The client
+sends its arguments, environment, folder and standard streams to the server, and ends as the forked program ends. The
+forked program loads the objects of LD_PRELOAD and runs sitecustomize before the script, as an ordinary start does. An
+ordinary start differs in one point: it installs the settings hook before torch is imported, not after. So some cases
+start Python itself.
 """
 import functools
 import json
@@ -59,11 +60,9 @@ def _become(request, streams, own_path):
 
 
 def _run(arguments):
-    """Runs `[-W ignore] SCRIPT ...`, `-c TEXT ...` or `-m MODULE ...`."""
+    """Runs `SCRIPT ...`, `-c TEXT ...` or `-m MODULE ...`."""
     import runpy
 
-    if arguments[0] == "-W":
-        arguments = arguments[2:]
     if arguments[0] == "-m":
         sys.argv, _ = arguments[1:], sys.path.insert(0, os.getcwd())
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
@@ -76,7 +75,7 @@ def _run(arguments):
 
 
 def _serve(path):
-    """Forks the programs until the test's end of standard input is closed. A fork returns from here with its request."""
+    """Forks programs until the test's end of standard input is closed. A fork returns from here with its request."""
     import selectors
 
     ready, programs = selectors.DefaultSelector(), {}
@@ -131,7 +130,7 @@ def _main():
     import torch.distributed.run  # noqa: F401
 
     _run(_become(*_serve(sys.argv[2]), own_path))
-    # Python's own end frees all modules one by one. In a fork that copies their memory first, for 0.7 s of the processor.
+    # Python's own end frees all modules one by one. In a fork this copies their memory first: 0.7 processor seconds.
     atexit._run_exitfuncs()
     sys.stdout.flush()
     os._exit(0)
@@ -147,8 +146,8 @@ def python():
 
     folder = tempfile.TemporaryDirectory(prefix="dynamiccl_forks_")
     path = os.path.join(folder.name, "socket")
-    hostccl = subprocess.run([os.environ["DYNAMICCL_PROGRAM"], "path", "--hostccl"], capture_output=True, text=True, check=True)
-    environment = {**os.environ, "LD_LIBRARY_PATH": hostccl.stdout.strip(), "OMP_NUM_THREADS": "1"}
+    hostccl = subprocess.check_output([os.environ["DYNAMICCL_PROGRAM"], "path", "--hostccl"], text=True).strip()
+    environment = {**os.environ, "LD_LIBRARY_PATH": hostccl, "OMP_NUM_THREADS": "1"}
     server = subprocess.Popen([sys.executable, "-W", "ignore", __file__, "--serve", path], env=environment, text=True,
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     if server.stdout.readline() != "ready\n":

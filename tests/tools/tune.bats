@@ -9,9 +9,9 @@ setup() {
   export NO_COLOR=1
 }
 
-# A job with a repeating step of two calls.
+# A job with a repeating step of two calls. The model is small, because a start takes as long as its bytes.
 make_job() {
-  "$DYNAMICCL_BIN" trace generate --framework ddp --model gpt:layers=4,hidden=256,vocabulary=8192,sequence=64 --data-parallel 2 \
+  "$DYNAMICCL_BIN" trace generate --framework ddp --model gpt:layers=4,hidden=64,vocabulary=2048,sequence=64 --data-parallel 2 \
     --steps "${1:-12}" -o job.ctrace
   job=("$DYNAMICCL_BIN" replay job.ctrace)
 }
@@ -192,7 +192,7 @@ SCRIPT
   [[ "$stderr" == *"the job as it is failed in turn 2: no collective was recorded within --start-limit (6 s)"* ]]
   [ "$(wc -l < starts)" -eq 3 ]
   rm starts
-  FROM=3 TO=99 LASTS=30 run --separate-stderr "$DYNAMICCL_BIN" tune --budget 30s --try ring/simple/1 -o late -- sh job.sh
+  FROM=3 TO=99 LASTS=15 run --separate-stderr "$DYNAMICCL_BIN" tune --budget 15s --try ring/simple/1 -o late -- sh job.sh
   [ "$status" -eq 4 ]
   [[ "$stderr" == *"the job as it is failed in turn 2: its step is not known"*"; another start does not fit into --budget 30s"*"another start of it with --budget "[3-9]*"s or more"* ]]
   [ "$(wc -l < starts)" -eq 3 ]

@@ -9,6 +9,8 @@ import sys
 import tempfile
 import unittest
 
+import forked_ranks
+
 DYNAMICCL = os.environ["DYNAMICCL_PROGRAM"]
 BEGIN = """
 import sys, torch, torch.nn as nn, torch.distributed as dist
@@ -79,8 +81,8 @@ BUCKET = {"bucket_cap_mb": 0.1}
 
 
 class OddJobs(unittest.TestCase):
-    def receipts(self, body, group, settings, ranks=2, end=""):
-        """The standing of each setting, and what the job printed."""
+    def receipts(self, body, group, settings, ranks=2, end="", python=None):
+        """The standing of each setting, and what the job printed. Without `python` the ranks are forks."""
         with tempfile.TemporaryDirectory(prefix="dynamiccl_odd_jobs_") as folder:
             def write(name, text):
                 with open(os.path.join(folder, name), "w") as file:
@@ -89,8 +91,8 @@ class OddJobs(unittest.TestCase):
 
             script, said = write("job.py", BEGIN + body + end), os.path.join(folder, "run.json")
             file = write("s.json", json.dumps({"format": "dynamiccl-settings", "version": 1, group: settings}))
-            done = subprocess.run([DYNAMICCL, "run", "-n", str(ranks), "--settings", file, "--json", said, "--", sys.executable,
-                                   "-W", "ignore", script], capture_output=True, text=True, timeout=300)
+            done = subprocess.run([DYNAMICCL, "run", "-n", str(ranks), "--settings", file, "--json", said, "--",
+                                   *(python or forked_ranks.python()), script], capture_output=True, text=True, timeout=300)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             with open(said) as written:
                 rows = json.load(written)["settings"]
@@ -141,10 +143,12 @@ class OddJobs(unittest.TestCase):
     def test_the_hook_is_not_compiled(self):
         # One write a rank, so that two ranks do not mix their words.
         count = "\nimport torch._dynamo.utils as dynamo\nsys.stdout.write(f\"frames {dynamo.counters['frames']['total']}\\n\")\n"
-        plain = subprocess.run([DYNAMICCL, "run", "-q", "-n", "2", "--", sys.executable, "-W", "ignore", "-c",
+        plain = subprocess.run([DYNAMICCL, "run", "-q", "-n", "2", "--", *forked_ranks.python(), "-c",
                                 BEGIN + sharded(compile='block.compile(backend="eager")') + count],
                                capture_output=True, text=True, timeout=300)
-        seen, out = self.receipts(sharded(compile='block.compile(backend="eager")'), "fsdp2", {"forward_prefetch": 1}, end=count)
+        # The hook acts when Dynamo is imported, so these ranks are no forks of a process that has imported it.
+        seen, out = self.receipts(sharded(compile='block.compile(backend="eager")'), "fsdp2", {"forward_prefetch": 1}, end=count,
+                                  python=(sys.executable, "-W", "ignore"))
         self.assertIn("frames", plain.stdout)
         self.assertEqual(sorted(out.split()), sorted(plain.stdout.split()))
         self.assert_in_effect(seen, "forward_prefetch")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Receipts of `dynamiccl run --settings` on real jobs under torchrun, over hostccl with two ranks.
+"""Receipts of `dynamiccl run --settings` on real jobs under torchrun, over hostccl with two ranks. Torchrun and the ranks
+are forks (forked_ranks.py), except in the cases of STARTED.
 
 In twelve jobs a setting has no effect, though in most of them the framework was given it. The receipt must say so. In
 twelve other jobs every setting has its effect, and each receipt must say that.
@@ -10,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+
+import forked_ranks
 
 SOURCE = os.environ["DYNAMICCL_SOURCE_DIR"]
 DYNAMICCL = os.environ["DYNAMICCL_PROGRAM"]
@@ -180,6 +183,10 @@ WITH_EFFECT = [
 ]
 
 
+# Cases whose processes start as a user's: one that needs sitecustomize before torch is imported, and one of each framework.
+STARTED = {"argument renamed", "views of buckets", "two modules ahead"}
+
+
 class Receipts(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="dynamiccl_receipts_")
@@ -193,9 +200,9 @@ class Receipts(unittest.TestCase):
             file.write(text)
         return path
 
-    def program(self, name, script):
-        """The words after torchrun's options. Some cases change the environment of a rank's Python."""
-        python = [sys.executable, "-W", "ignore", script]
+    def command(self, name, script):
+        """Torchrun and the words after its options. Some cases change the environment of a rank's Python."""
+        python = (sys.executable, "-W", "ignore") if name in STARTED else forked_ranks.python()
         other = self.write("other.json", '{"format": "dynamiccl-settings", "version": 1, "ddp": {"bucket_cap_mb": 5}}')
         changed = {
             "PYTHONPATH replaced": ["env", f"PYTHONPATH={os.environ['PYTHONPATH'].split(os.pathsep)[0]}"],
@@ -203,7 +210,8 @@ class Receipts(unittest.TestCase):
             "another file on one rank": ["sh", "-c", f'[ "$RANK" = 0 ] || export DYNAMICCL_FRAMEWORK_SETTINGS={other}; '
                                          'exec "$@"', "sh"],
         }
-        return ["--no-python", *changed.get(name, []), *python]
+        return [*python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python",
+                *changed.get(name, []), *python, script]
 
     def receipts(self, name, group, settings, body):
         script = self.write("case.py", CASE.format(body=body, script=SCRIPT))
@@ -213,9 +221,8 @@ class Receipts(unittest.TestCase):
             site = os.path.dirname(self.write("site/sitecustomize.py", RENAMED))
             environment["PYTHONPATH"] = os.pathsep.join([site, environment["PYTHONPATH"]])
         said = os.path.join(self.folder, "run.json")
-        torchrun = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-        done = subprocess.run([DYNAMICCL, "run", "--settings", file, "--json", said, "--", *torchrun,
-                               *self.program(name, script), "--parallel", group, *MODEL],
+        done = subprocess.run([DYNAMICCL, "run", "--settings", file, "--json", said, "--", *self.command(name, script),
+                               "--parallel", group, *MODEL],
                               capture_output=True, text=True, timeout=300, cwd=self.folder, env=environment)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         with open(said) as file:

@@ -11,11 +11,14 @@ import sys
 import tempfile
 import unittest
 
+import forked_ranks
+
 SOURCE = os.environ["DYNAMICCL_SOURCE_DIR"]
 DYNAMICCL = os.environ["DYNAMICCL_PROGRAM"]
 SCRIPT = os.path.join(SOURCE, "zero_workloads/torch_backend/examples/train_gpt.py")
 MODEL = ["--layers", "2", "--hidden", "96", "--vocabulary", "256", "--sequence", "32", "--steps", "12"]
 # The backend's folder is on PYTHONPATH, which -I makes Python ignore.
+PYTHON = (sys.executable, "-W", "ignore")
 ISOLATED = f"import runpy, sys; sys.path.append({os.environ['PYTHONPATH'].split(os.pathsep)[0]!r}); " \
            f"sys.argv = sys.argv[1:]; runpy.run_path({SCRIPT!r}, run_name='__main__')"
 
@@ -51,10 +54,10 @@ class Job(unittest.TestCase):
             for one, other in zip(ours, theirs):
                 self.assertAlmostEqual(float.fromhex(one), float.fromhex(other), delta=1e-4)
 
-    def train(self, parallel, *options, python=(SCRIPT,), ranks=2, model=()):
-        """The losses of all ranks, and the receipts."""
-        self.dynamiccl("run", "-n", str(ranks), *options, "--json", self.path("run.json"), "--", sys.executable, "-W", "ignore",
-                       *python, "--parallel", parallel, *MODEL, *model, "--json", self.path("{rank}.json"))
+    def train(self, parallel, *options, python=None, ranks=2, model=()):
+        """The losses of all ranks, and the receipts. Without `python` the ranks are forks."""
+        self.dynamiccl("run", "-n", str(ranks), *options, "--json", self.path("run.json"), "--",
+                       *(python or (*forked_ranks.python(), SCRIPT)), "--parallel", parallel, *MODEL, *model, "--json", self.path("{rank}.json"))
         losses = []
         for rank in range(ranks):
             with open(self.path(f"{rank}.json")) as file:
@@ -65,9 +68,10 @@ class Job(unittest.TestCase):
 
 class Settings(Job):
     def test_parameters_that_are_kept_are_gathered_once(self):
-        plain, _ = self.train("fsdp2")
+        started = (*PYTHON, SCRIPT)
+        plain, _ = self.train("fsdp2", python=started)
         asked = {"reshard_after_forward": False, "forward_prefetch": 1}
-        losses, receipts = self.train("fsdp2", "--settings", self.settings(fsdp2=asked))
+        losses, receipts = self.train("fsdp2", "--settings", self.settings(fsdp2=asked), python=started)
         self.assertEqual(losses, plain)
         standing = {r["setting"]: (r["standing"], r["how"]) for r in receipts}
         self.assertEqual(standing["fsdp2.reshard_after_forward"], ("in effect", "3 AllGathers and 3 ReduceScatters a step"))
@@ -148,14 +152,13 @@ class SettingsOfDdp(Job):
                 self.assertEqual(receipts[0]["how"], "3 AllReduces a step, 3 buckets")
 
     def test_what_does_not_take_effect_is_said(self):
-        cases = [("ddp", ("-I", "-c", ISOLATED, SCRIPT), "Python ran with -S, -I or -E"),
-                 ("fsdp2", (SCRIPT,), "does not use what the setting is for")]
+        cases = [("ddp", (*PYTHON, "-I", "-c", ISOLATED, SCRIPT), "Python ran with -S, -I or -E"),
+                 ("fsdp2", None, "does not use what the setting is for")]
         for parallel, python, reason in cases:
             with self.subTest(reason=reason):
                 _, receipts = self.train(parallel, "--settings", self.settings(ddp={"bucket_cap_mb": 1000}), python=python)
                 self.assertEqual(receipts[0]["standing"], "not in effect", receipts)
                 self.assertIn(reason, receipts[0]["how"])
-
 
     def test_arguments_that_tune_tries_keep_every_bit(self):
         """With two ranks all do; with four, views of buckets do, which leave the buckets as they are."""
@@ -180,20 +183,21 @@ class SettingsOfDdp(Job):
 
 class Tune(Job):
     def test_a_short_tune_leaves_settings_that_run(self):
-        job = ("--", sys.executable, "-W", "ignore", SCRIPT, "--parallel", "ddp", *MODEL)
-        done = self.dynamiccl("tune", "-n", "2", "--budget", "1s", "--try", "bucket_cap_mb=0.3", "bucket_cap_mb=1000", *job)
+        job = (SCRIPT, "--parallel", "ddp", *MODEL)
+        done = self.dynamiccl("tune", "-n", "2", "--budget", "1s", "--try", "bucket_cap_mb=0.3", "bucket_cap_mb=1000", "--",
+                              *forked_ranks.python(), *job)
         self.assertRegex(done.stdout, r"DDP on 2 ranks, 4 starts: 1 AllReduce of 1.05M together")
         self.assertIn("the same AllReduces as default", done.stdout)
         with open(self.path("tune/tune.json")) as file:
             tried = {row["setting"]: row for row in json.load(file)["tried"]}
         self.assertEqual(tried["bucket_cap_mb=0.3"]["seen"], "3 AllReduces a step, 3 buckets")
-        self.dynamiccl("run", "-n", "2", "--settings", "tune/tuned.settings.json", *job)
+        self.dynamiccl("run", "-n", "2", "--settings", "tune/tuned.settings.json", "--", *PYTHON, *job)
 
     def test_what_cannot_be_tuned_is_said(self):
-        done = self.dynamiccl("tune", "-n", "2", "--", sys.executable, "-c", "print('no torch')", code=4)
+        done = self.dynamiccl("tune", "-n", "2", "--", *PYTHON, "-c", "print('no torch')", code=4)
         self.assertIn("no collective was recorded", done.stderr)
         self.assertIn("job.log", done.stderr)
-        done = self.dynamiccl("tune", "-n", "2", "--", sys.executable, "-c", "raise SystemExit(9)", code=4)
+        done = self.dynamiccl("tune", "-n", "2", "--", *PYTHON, "-c", "raise SystemExit(9)", code=4)
         self.assertIn("the job failed: rank", done.stderr)
 
 

@@ -85,6 +85,10 @@ class AdaptiveMode(unittest.TestCase):
 
 
 class LossesAsOverGloo(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        import torch._dynamo  # noqa: F401, here once, because each forked rank would import it to wrap its model
+
     def test_two_ranks_to_the_bit(self):
         for arguments in (["--parallel", "ddp"], ["--parallel", "ddp", "--bucket-mb", "0.1"], ["--parallel", "fsdp2"]):
             with self.subTest(arguments=arguments):

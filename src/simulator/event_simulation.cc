@@ -296,14 +296,14 @@ std::vector<LinkUse> Simulation::UsesOf(size_t number, const TransferDemand& dem
   std::vector<LinkUse> uses;
   if (demand.transfer_ns <= 0) return uses;
   const double nanoseconds = static_cast<double>(demand.transfer_ns);
-  const double port = std::min(demand.port_bytes / nanoseconds, job_.port_gbps);
-  const double network = std::min(demand.network_bytes / nanoseconds, job_.network_gbps);
+  const double port = demand.port_bytes / nanoseconds, network = demand.network_bytes / nanoseconds;
   for (const size_t rank_class : classes_.communicators[number].rank_classes) {
-    if (port > 0) uses.push_back({PortOf(rank_class), port});
+    if (port > 0) uses.push_back({PortOf(rank_class), std::min(port, job_.port_gbps), port});
   }
   if (network <= 0) return uses;
   for (const auto& [node_class, communicators] : networks_of_[number])
-    uses.push_back({NetworkOf(node_class), network * communicators});
+    uses.push_back({NetworkOf(node_class), std::min(network, job_.network_gbps) * communicators,
+                    network * communicators});
   return uses;
 }
 

@@ -78,7 +78,7 @@ void SharedLinks::Settle(Transfer& transfer, int64_t now) {
   const double done = std::min(transfer.left_ns, passed);
   transfer.left_ns -= done;
   transfer.settled_at = now;
-  for (const LinkUse& use : transfer.uses) links_[use.link].carried += done * use.used;
+  for (const LinkUse& use : transfer.uses) links_[use.link].carried += done * use.sent;
 }
 
 bool SharedLinks::UpdateCrowded(size_t link) {

@@ -61,6 +61,23 @@ pickle.dump(dump, open("nccl_trace_rank_1", "wb"), protocol=2)'
   [[ "$output" == *"running/other.ctrace"* ]]
 }
 
+@test "hang leaves out what a copy of a trace says again" {
+  cp "$DYNAMICCL_SOURCE/traces/samples/standing_job.ctracez" a.ctracez
+  cp a.ctracez b.ctracez
+  run "$DYNAMICCL_BIN" hang a.ctracez b.ctracez
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"left out: b.ctracez: process 14898 (rank 2) was read before"* ]]
+  [[ "$output" == *"4 processes, 1 communicators, 12 calls compared"* ]]
+}
+
+@test "report says what to do with JSON of another tool" {
+  for file in flight_recorder_rank_1.json execution_trace.json; do
+    run "$DYNAMICCL_BIN" report "$DYNAMICCL_SOURCE/traces/samples/$file" -o r.html
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"$file: not a demo result"*"hint: "*"dynamiccl why FILE"* ]]
+  done
+}
+
 @test "hang takes a folder of Flight Recorder dumps" {
   mkdir dumps
   cp "$DYNAMICCL_SOURCE/traces/samples/flight_recorder_rank_1.json" dumps/nccl_trace_rank_1
@@ -137,6 +154,23 @@ END
   run "$DYNAMICCL_BIN" why dump_rank_0.json dump_rank_1.json
   [ "$status" -eq 0 ]
   [[ "$output" == *"What is wrong"* && "$output" == *"dynamiccl hang dump_rank_0.json dump_rank_1.json"* ]]
+  # Full buffers: the dumps begin at calls 4 and 0.
+  python3 - <<'END'
+import json
+
+dump = json.load(open("dump_rank_0.json"))
+dump["entries"] = dump["entries"][4:]
+for entry, number in zip(dump["entries"], range(4, 20)):
+    entry["input_sizes"] = entry["output_sizes"] = [[1000 + number]]
+json.dump(dump, open("dump_rank_0.json", "w"))
+dump = json.load(open("dump_rank_1.json"))
+for entry, number in zip(dump["entries"], range(18)):
+    entry["input_sizes"] = entry["output_sizes"] = [[1000 + number]]
+json.dump(dump, open("dump_rank_1.json", "w"))
+END
+  run "$DYNAMICCL_BIN" hang dump_rank_0.json dump_rank_1.json
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"behind: communicator"*"rank 1 did not issue call 18: AllReduce of "* && "$output" != *"mismatch"* ]]
   echo nothing >notes.txt
   run "$DYNAMICCL_BIN" hang notes.txt
   [ "$status" -ne 0 ]

@@ -68,8 +68,7 @@ void RegisterAdviseOptions(CLI::App& app, AdviseOptions& given) {
       ->check(CLI::ExistingFile);
   app.add_flag("--on-host", given.on_host,
                "The job ran on CPUs over hostccl, whose threads share the cores with it; changes that need "
-               "GPUs are left "
-               "out (set by --measure)");
+               "GPUs are left out (set by --measure, and if the trace says so)");
   app.add_flag("--json", given.json, "Write JSON instead of tables");
   app.add_flag("--measure", given.measure,
                "Run the trainer, whose options stand after --, with each change and without, in turns");
@@ -201,8 +200,12 @@ Result<int> RunAdvise(AdviseOptions& given, CommandLine& line) {
   if (given.ranks_per_node > 0) SpreadOver(given.ranks_per_node, step);
   DYNAMICCL_TRY(const System system, given.system.empty() ? SystemOfTimes(step) : SystemNamed(given.system));
   DYNAMICCL_TRY(RecognisedJob job, JobOf(given, line, step));
-  DYNAMICCL_TRY(Advice advice, Advise(step, std::move(job), system, static_cast<int64_t>(given.step_ms * 1e6),
-                                      given.on_host || given.measure));
+  const bool on_host = given.on_host || given.measure || trace.sections.front().on_host();
+  if (on_host && !given.on_host && !given.measure)
+    job.notes.push_back(fmt::format("{}: the job ran on CPUs, so changes that need GPUs are left out",
+                                    trace.sections.front().library));
+  DYNAMICCL_TRY(Advice advice,
+                Advise(step, std::move(job), system, static_cast<int64_t>(given.step_ms * 1e6), on_host));
   KeepOnly(given.only, advice);
   Json json = AdviseJson(advice, step, system);
   if (!given.json) fmt::print("{}", FormatAdvice(advice, step, system));

@@ -13,11 +13,15 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
+#include "tools/hang/hang_checks.h"
 #include "tools/hang/hang_findings.h"
 #include "tools/hang/known_hangs.h"
+#include "tools/hang/process_key.h"
+#include "tools/hang/stopped_processes.h"
 #include "tools/record/recorded_launch.h"
 #include "tools/report/json_output.h"
 #include "traces/format/trace_files.h"
@@ -31,6 +35,8 @@ namespace {
 
 // Number of bytes at the beginning of a file that suffice to recognise a trace of DynamICCL.
 constexpr size_t kHeadOfOurs = 256;
+// The default of DYNAMICCL_TRACE_RECORDS.
+constexpr uint64_t kRecordsByDefault = 262144;
 
 struct HangOptions {
   std::vector<std::string> inputs;
@@ -45,10 +51,12 @@ bool IsTraceName(const std::filesystem::path& path) {
 
 // Returns the traces of a folder. If it has none, returns all of its files, because dumps of PyTorch's Flight
 // Recorder may have any name.
-std::vector<std::string> FilesIn(const std::string& folder) {
+Result<std::vector<std::string>> FilesIn(const std::string& folder) {
   std::vector<std::string> traces, others;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    if (entry.is_regular_file()) (IsTraceName(entry.path()) ? traces : others).push_back(entry.path());
+  std::error_code failed, none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed))
+    if (entry.is_regular_file(none)) (IsTraceName(entry.path()) ? traces : others).push_back(entry.path());
+  if (failed) return MakeError(ErrorKind::kUnavailable, "cannot open '{}': {}", folder, failed.message());
   return traces.empty() ? others : traces;
 }
 
@@ -60,11 +68,14 @@ Result<std::vector<std::string>> TracesIn(const std::vector<std::string>& inputs
     paths.insert(paths.end(), files.begin(), files.end());
   };
   for (const std::string& input : inputs) {
+    std::error_code none;
+    if (std::filesystem::is_directory(input, none)) {
+      DYNAMICCL_TRY(const std::vector<std::string> files, FilesIn(input));
+      add(files);
+      continue;
+    }
     const std::vector<std::string> parts = FindParts(input);
-    if (std::filesystem::is_directory(input))
-      add(FilesIn(input));
-    else
-      add(parts.empty() ? std::vector{input} : parts);
+    add(parts.empty() ? std::vector{input} : parts);
   }
   std::sort(paths.begin(), paths.end());
   if (!paths.empty()) return paths;
@@ -93,22 +104,37 @@ Result<Trace> ReadTraceOrDump(const std::string& path, uint64_t newest) {
   return std::move(*imported.trace);
 }
 
+// Adds the processes of a file's trace. A process that was added before, because two files or a file twice
+// hold it, is left out, and `lost` says so.
+void AddProcesses(const Trace& trace, const std::string& path, std::set<ProcessKey>& known, JobCalls& job,
+                  std::vector<std::string>& lost) {
+  for (const TraceSection& section : trace.sections) {
+    if (section.process_id != 0 && !known.insert(KeyOf(section)).second) {
+      lost.push_back(fmt::format("{}: process {} (rank {}) was read before, from this file or another one",
+                                 path, section.process_id, section.rank));
+      continue;
+    }
+    job.Add(section);
+    NoteWhatStops(path, job.processes.back());
+  }
+}
+
 // Reads all traces. A file that cannot be read is left out, so that what one rank left half-written does not
 // hide the others. A warning says so, or what of a file is lost; it is also added to `left_out`.
 Result<JobCalls> ReadJob(const std::vector<std::string>& paths, uint64_t newest,
                          std::vector<std::string>& left_out) {
   JobCalls job;
+  std::set<ProcessKey> known;
   std::string hint =
       "give the .ctrace files, or the dumps of PyTorch's Flight Recorder, that the ranks of one job left";
   for (const std::string& path : paths) {
     const Result<Trace> trace = ReadTraceOrDump(path, newest);
     if (!trace && !trace.error().hint.empty() && !trace.error().hint.starts_with(kNameFormat))
       hint = trace.error().hint;
-    const std::vector<std::string> lost = trace ? trace->damage : std::vector{trace.error().message};
+    std::vector<std::string> lost = trace ? trace->damage : std::vector{trace.error().message};
+    if (trace) AddProcesses(*trace, path, known, job, lost);
     for (const std::string& what : lost) spdlog::warn("left out: {}", what);
     left_out.insert(left_out.end(), lost.begin(), lost.end());
-    if (!trace) continue;
-    for (const TraceSection& section : trace->sections) job.Add(section);
   }
   if (!job.processes.empty()) return job;
   return WithHint(MakeError(ErrorKind::kCorrupt, "none of {} files can be read", paths.size()), hint);
@@ -138,8 +164,11 @@ void PrintHang(const JobCalls& job, const HangDiagnosis& diagnosis, const std::v
                bool all_read) {
   const char* between = "";
   for (const HangFinding& finding : diagnosis.findings) {
-    fmt::print("{}{}: communicator {:#x}, {} ranks\n", between, Name(finding.kind), finding.communicator,
-               job.communicators.at(finding.communicator).n_ranks);
+    if (finding.kind == HangKind::kStopped)
+      fmt::print("{}{}: job of {} processes\n", between, Name(finding.kind), job.processes.size());
+    else
+      fmt::print("{}{}: communicator {:#x}, {} ranks\n", between, Name(finding.kind), finding.communicator,
+                 job.communicators.at(finding.communicator).n_ranks);
     for (const std::string& line : finding.text) fmt::print("  {}\n", line);
     between = "\n";
   }
@@ -149,6 +178,13 @@ void PrintHang(const JobCalls& job, const HangDiagnosis& diagnosis, const std::v
         "  If the job stands still nevertheless, it waits outside of NCCL's functions: for a kernel, a "
         "link or itself.\n",
         all_read ? "" : " whose files could be read");
+  if (!diagnosis.unmatched.empty())
+    fmt::print(
+        "\nnot compared: sends and receives of {}\n  The n-th send belongs to the n-th receive, and n is not "
+        "known where records are missing.\n  `--newest {}` reads all that a recording keeps by default; "
+        "DYNAMICCL_TRACE_RECORDS (or, for dumps,\n  TORCH_NCCL_TRACE_BUFFER_SIZE) lets the next one keep "
+        "more.\n",
+        RankList(diagnosis.unmatched), kRecordsByDefault);
   for (const KnownIssue& issue : known)
     fmt::print("\nknown: {}\n  It fits by release and by where the ranks stand.\n", Describe(issue, ""));
   fmt::print("\n{} processes, {} communicators, {} calls compared; {}\n", job.processes.size(),
@@ -172,9 +208,11 @@ Json HangJson(const JobCalls& job, const HangDiagnosis& diagnosis, const std::ve
               const std::vector<std::string>& left_out) {
   Json findings = Json::array();
   for (const HangFinding& finding : diagnosis.findings) {
+    const auto communicator = job.communicators.find(finding.communicator);
+    const bool of_job = finding.kind == HangKind::kStopped || communicator == job.communicators.end();
     findings.push_back({{"kind", Name(finding.kind)},
-                        {"communicator", fmt::format("{:#x}", finding.communicator)},
-                        {"communicator_ranks", job.communicators.at(finding.communicator).n_ranks},
+                        {"communicator", of_job ? Json() : Json(fmt::format("{:#x}", finding.communicator))},
+                        {"communicator_ranks", of_job ? Json() : Json(communicator->second.n_ranks)},
                         {"call", finding.call_number},
                         {"ranks", finding.ranks},
                         {"text", finding.text}});
@@ -185,6 +223,7 @@ Json HangJson(const JobCalls& job, const HangDiagnosis& diagnosis, const std::ve
           {"compared_calls", diagnosis.compared_calls},
           {"compared_decisions", diagnosis.compared_decisions},
           {"findings", findings},
+          {"unmatched", diagnosis.unmatched},
           {"left_out", left_out},
           {"known_issues", KnownJson(known)}};
 }

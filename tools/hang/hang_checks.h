@@ -31,6 +31,9 @@ std::optional<HangFinding> UnlikeInits(uint64_t id, const JobCommunicator& commu
 // Absent and Behind. When every rank that is waited for waits itself, the finding is a Cycle.
 std::vector<HangFinding> RanksThatDidNotCome(const JobCalls& job);
 
+// Finds ranks whose processes were stopped (JobProcess::stopped).
+std::optional<HangFinding> StoppedRanks(const JobCalls& job);
+
 // Adds a finding of kind InsideLibrary for each communicator on which all ranks do the same and at least one
 // has not returned. All ranks may be in the same call, or may all have entered the creation of the
 // communicator.
@@ -50,6 +53,8 @@ std::optional<HangFinding> UnlikeOrder(const JobCalls& job);
 // rank to another with the n-th receive there. Only pairs of ranks whose sends and receives are all known
 // or counted are compared, and sizes only where both calls are known.
 std::optional<HangFinding> FirstUnmatchedTransfer(uint64_t id, const JobCommunicator& communicator);
+// Returns the ranks of the job that have sends or receives which FirstUnmatchedTransfer leaves out.
+std::vector<int32_t> RanksWithUnmatchedTransfers(const JobCalls& job);
 
 // Formats ranks for a reader: "rank 3", "ranks 0 to 2, 5 and 7". Accepts the ranks in any order and names
 // each of them once; an empty list gives "no rank".

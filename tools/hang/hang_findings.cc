@@ -10,7 +10,7 @@
 namespace dynamiccl {
 
 std::string_view Name(HangKind kind) {
-  constexpr std::array<std::string_view, 15> kNames{
+  constexpr std::array<std::string_view, 16> kNames{
 #define DYNAMICCL_HANG_KIND(kind, name) name,
       DYNAMICCL_HANG_KINDS(DYNAMICCL_HANG_KIND)
 #undef DYNAMICCL_HANG_KIND
@@ -30,7 +30,9 @@ HangDiagnosis DiagnoseHang(const JobCalls& job) {
     take(FirstUnmatchedTransfer(id, communicator));
     take(UnlikeInits(id, communicator));
   }
+  diagnosis.unmatched = RanksWithUnmatchedTransfers(job);
   for (HangFinding& finding : RanksThatDidNotCome(job)) findings.push_back(std::move(finding));
+  take(StoppedRanks(job));
   if (findings.empty()) take(UnlikeOrder(job));
   if (findings.empty()) findings = CommonCalls(job);
   if (findings.empty()) findings = RanksThatFailed(job);

@@ -21,6 +21,7 @@ namespace dynamiccl {
   X(SwappedCalls, "swapped-calls")        /* a rank issued two calls in the other order */     \
   X(DecisionsDiffer, "decisions-differ")  /* tuners answered differently on some ranks */      \
   X(TransfersDiffer, "transfers-differ")  /* a send and its receive are of different sizes */  \
+  X(Stopped, "stopped")                   /* a rank's process does not run */                  \
   X(AbsentFromInit, "absent-from-init")   /* a rank did not come to make a communicator */     \
   X(Cycle, "cycle")                       /* ranks wait for each other on communicators */     \
   X(Behind, "behind")                     /* a rank did not issue what the others issued */    \
@@ -40,11 +41,12 @@ std::string_view Name(HangKind kind);
 // One cause, with the ranks that are responsible for it.
 struct HangFinding {
   HangKind kind = HangKind::kBehind;
+  // 0: the finding is about the job as a whole.
   uint64_t communicator = 0;
   // Number of the first call that the finding is about.
   uint64_t call_number = 0;
-  // Responsible ranks, by their number in the communicator. Where two groups of ranks differ, the smaller
-  // group is responsible.
+  // Responsible ranks, by their number in the communicator, or in the job without a communicator. Where two
+  // groups of ranks differ, the smaller group is responsible.
   std::vector<int32_t> ranks;
   // A sentence, followed by its details, each on a line of its own.
   std::vector<std::string> text;
@@ -56,6 +58,9 @@ struct HangDiagnosis {
   std::vector<HangFinding> findings;
   uint64_t compared_decisions = 0;
   uint64_t compared_calls = 0;
+  // Ranks of the job whose sends and receives were not compared with those of other ranks, because records of
+  // their traces are missing. Ascending, each once.
+  std::vector<int32_t> unmatched;
 };
 
 // Runs all checks. The findings OrderDiffers and InsideLibrary are reported only when nothing else was found,

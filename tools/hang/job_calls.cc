@@ -46,7 +46,9 @@ class SectionTaker {
                               section_.end(),
                               0,
                               {},
-                              false});
+                              false,
+                              false,
+                              {}});
     if (!section_.records.empty())
       process().last_seen_ns = clock_.RealTime(section_.records.back().issued_ns);
     for (const auto& [number, info] : calls_.communicators) AddMember(number, info);

@@ -94,6 +94,10 @@ struct JobProcess {
   // inside the library, the one that entered last counts.
   std::optional<uint64_t> inside;
   bool inside_init = false;
+  // NoteWhatStops found the process on this machine.
+  bool alive = false;
+  // What stops the process, in words that follow "it is"; empty: nothing that is known.
+  std::string stopped;
 };
 
 // All processes and communicators of a job. Fill it with Add, then pass it to DiagnoseHang.

@@ -45,6 +45,7 @@ bool IsInsideCall(const HangFinding& finding, const JobCommunicator& communicato
 }
 
 bool StandsAs(const KnownIssue& issue, const HangFinding& finding, const JobCalls& job) {
+  if (finding.kind == HangKind::kStopped) return false;
   const JobCommunicator& communicator = job.communicators.at(finding.communicator);
   if (issue.unlike_nodes && !LiesUnlike(job, communicator)) return false;
   switch (issue.stands_in) {

@@ -82,7 +82,7 @@ std::string EndText(const JobProcess& process) {
 
 // True if it is unknown whether and how a process ended.
 bool EndIsOpen(const JobProcess& process) {
-  return process.process_id != 0 && !process.closed && !process.inside &&
+  return process.process_id != 0 && !process.closed && !process.inside && !process.alive &&
          process.end.how == ProcessEnd::How::kNotKnown;
 }
 
@@ -94,11 +94,14 @@ std::string Whereabouts(const JobCalls& job, uint64_t id, const JobMember& membe
   if (member.ended) return "; it has ended this communicator";
   if (process.end.how != ProcessEnd::How::kNotKnown) return EndText(process);
   if (process.closed) return "; its process has ended";
+  if (!process.stopped.empty()) return "; it is " + process.stopped;
   if (process.inside && process.inside_init)
     return fmt::format("; it makes communicator {:#x}", *process.inside);
   if (process.inside && *process.inside != id)
     return fmt::format("; it is inside a call on communicator {:#x}", *process.inside);
   if (process.inside) return "; it is inside the last call that it issued";
+  if (process.alive)
+    return "; its process runs and is not inside the library: it is busy with something else";
   return "; it is not inside the library: killed, left by _exit, stopped, or busy with something else";
 }
 
@@ -292,6 +295,21 @@ std::vector<HangFinding> RanksThatDidNotCome(const JobCalls& job) {
                                            [](const Standing& standing) { return !standing.behind.empty(); });
   if (findings.empty() && somebody_behind) findings.push_back(CycleFinding(job, standings));
   return findings;
+}
+
+std::optional<HangFinding> StoppedRanks(const JobCalls& job) {
+  HangFinding finding{HangKind::kStopped, 0, 0, {}, {}};
+  size_t stopped = 0;
+  for (const JobProcess& process : job.processes) {
+    if (process.stopped.empty()) continue;
+    if (process.rank >= 0) finding.ranks.push_back(process.rank);
+    if (++stopped > kMaxTexts) continue;
+    const std::string rank = process.rank < 0 ? "a rank" : fmt::format("rank {}", process.rank);
+    finding.text.push_back(fmt::format("{}{} is {}", rank, ProcessText(process), process.stopped));
+  }
+  if (stopped == 0) return std::nullopt;
+  if (stopped > kMaxTexts) finding.text.push_back(fmt::format("and so are {} more", stopped - kMaxTexts));
+  return finding;
 }
 
 std::vector<HangFinding> RanksThatFailed(const JobCalls& job) {

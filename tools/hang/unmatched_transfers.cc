@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "src/collective/size_class.h"
 
@@ -92,6 +93,17 @@ std::optional<HangFinding> FirstUnmatchedTransfer(uint64_t id, const JobCommunic
       alone = Alone(id, pair.first, pair.second, transfers);
   }
   return alone;
+}
+
+std::vector<int32_t> RanksWithUnmatchedTransfers(const JobCalls& job) {
+  std::set<int32_t> ranks;
+  for (const auto& [id, communicator] : job.communicators)
+    for (const auto& [rank, member] : communicator.members) {
+      const bool has_transfers = !member.transfers.empty() || !member.earlier.empty();
+      const int32_t of_job = job.processes[member.process].rank;
+      if (has_transfers && !member.has_all_transfers) ranks.insert(of_job >= 0 ? of_job : rank);
+    }
+  return {ranks.begin(), ranks.end()};
 }
 
 }  // namespace dynamiccl

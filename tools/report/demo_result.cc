@@ -5,16 +5,24 @@
 #include "tools/report/json_output.h"
 
 namespace dynamiccl {
+namespace {
+
+constexpr const char* kOtherJson =
+    "`dynamiccl demo` makes a demo.json; what is in another tool's file `dynamiccl why FILE` shows, and "
+    "`dynamiccl trace import FILE -o job.ctrace` makes a trace of it";
+
+}  // namespace
 
 Result<DemoResult> ReadDemoResult(const std::string& path) {
-  DYNAMICCL_TRY(const Json json, ReadJsonFile(path));
+  const Result<Json> json = ReadJsonFile(path);
+  if (!json) return WithHint(tl::unexpected(json.error()), kOtherJson);
   try {
-    if (json.at("schema").get<int>() == 1) return nlohmann::json(json).get<DemoResult>();
+    if (json->is_object() && json->value("schema", Json()) == 1)
+      return nlohmann::json(*json).get<DemoResult>();
   } catch (const nlohmann::json::exception& error) {
-    return MakeError(ErrorKind::kCorrupt, "{}: {}", path, error.what());
+    return WithHint(MakeError(ErrorKind::kCorrupt, "{}: {}", path, error.what()), kOtherJson);
   }
-  return WithHint(MakeError(ErrorKind::kCorrupt, "{}: not a demo result of schema 1", path),
-                  "make it again with `dynamiccl demo`");
+  return WithHint(MakeError(ErrorKind::kCorrupt, "{}: not a demo result of schema 1", path), kOtherJson);
 }
 
 Status WriteDemoResult(const std::string& path, const DemoResult& result) {

@@ -33,18 +33,18 @@ std::string Wrapped(const std::string& line) {
 
 Result<std::vector<WhyPart>> AnswerWhy(const WhyInput& input, const Policy* policy) {
   DYNAMICCL_TRY(const WhyFacts facts, FactsOf(input, policy));
-  DYNAMICCL_TRY(const std::vector<std::string> trouble, TroubleLines(input));
+  DYNAMICCL_TRY(const Trouble trouble, TroubleOf(input));
   const std::vector<std::string> changes = ChangeLines(input, facts);
   std::vector<WhyPart> parts = {
       {"job", "The job", JobLines(input, facts)},
-      {"trouble", "What is wrong", trouble},
+      {"trouble", "What is wrong", trouble.lines},
       {"faults", "Known faults of this release of NCCL", input.known_faults},
       {"settings", "Settings that are not in effect", input.refuted_settings},
       {"time", "Where its time goes", TimeLines(input, facts)},
       {"choices", "What the library chose", ChoiceLines(input, facts)},
       {"changes", "What to try", changes},
-      {"missing", "What these files do not show, and what would", MissingLines(input, facts)},
-      {"next", "Next", NextLines(input, !trouble.empty(), changes.size() > 1)},
+      {"missing", "What these files do not show, and what would", MissingLines(input, facts, trouble)},
+      {"next", "Next", NextLines(input, !trouble.lines.empty(), changes.size() > 1)},
   };
   std::erase_if(parts, [](const WhyPart& part) { return part.lines.empty(); });
   return parts;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tools/advise/recorded_step.h"
+#include "tools/hang/hang_checks.h"
 #include "tools/why/parts.h"
 
 namespace dynamiccl {
@@ -56,9 +57,19 @@ void AddMissing(const WhyInput& input, const MissingRecords& missing, std::vecto
     lines.push_back(
         fmt::format("{} records lost: they were damaged or not complete, or found no place.", missing.lost));
   if (missing.replaced > 0)
-    lines.push_back(fmt::format(
-        "{} records replaced by newer ones (DYNAMICCL_TRACE_RECORDS sets how many a thread keeps).",
-        missing.replaced));
+    lines.push_back(fmt::format("{} records replaced by newer ones ({}).", missing.replaced,
+                                input.imported
+                                    ? "TORCH_NCCL_TRACE_BUFFER_SIZE sets how many the Flight Recorder keeps"
+                                    : "DYNAMICCL_TRACE_RECORDS sets how many a thread keeps"));
+}
+
+// Says of which ranks the sends and receives were not compared, and which files would have them all.
+std::string UnmatchedText(const WhyInput& input, const std::vector<int32_t>& ranks) {
+  if (ranks.empty()) return {};
+  return fmt::format(
+      "Whether the sends and receives of {} match: the n-th send belongs to the n-th receive, and n is not "
+      "known where records are missing. {} set above the number of the job's calls keeps them all.",
+      RankList(ranks), input.imported ? "TORCH_NCCL_TRACE_BUFFER_SIZE" : "DYNAMICCL_TRACE_RECORDS");
 }
 
 std::string Paths(const WhyInput& input) {
@@ -69,7 +80,7 @@ std::string Paths(const WhyInput& input) {
 
 }  // namespace
 
-std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& facts) {
+std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& facts, const Trouble& trouble) {
   std::vector<std::string> lines;
   if (IsProfileAlone(input) && Lacks(input, "calls"))
     return {
@@ -88,6 +99,8 @@ std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& fac
         "What a training step gains: a sweep times calls alone. `dynamiccl ab` and `dynamiccl pilot` compare "
         "steps."};
   AddMissing(input, facts.summary.missing, lines);
+  if (const std::string unmatched = UnmatchedText(input, trouble.unmatched); !unmatched.empty())
+    lines.push_back(unmatched);
   if (const std::string untimed = UntimedBetweenTwo(facts.tally); !untimed.empty()) lines.push_back(untimed);
   if (facts.times.kinds.empty() && facts.tally.collectives > 0)
     lines.push_back(fmt::format(
@@ -107,7 +120,7 @@ std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& fac
                     unknown, facts.tally.chosen, HasLog(input) ? " of a rank" : ""));
   if (static_cast<int>(input.trace->sections.size()) < facts.ranks)
     lines.emplace_back("For whom ranks wait: the same files of the other ranks, given together.");
-  if (input.devices.empty() && OtherBackend(input).empty())
+  if (input.devices.empty() && OtherBackend(input).empty() && !RanOnCpus(input))
     lines.emplace_back(
         "What hides behind computation: a profiler trace of one rank (torch.profiler, with CUDA "
         "activities).");

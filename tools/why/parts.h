@@ -60,14 +60,20 @@ std::vector<std::string> JobLines(const WhyInput& input, const WhyFacts& facts);
 std::vector<std::string> TimeLines(const WhyInput& input, const WhyFacts& facts);
 // Says what NCCL chose, and whether a sweep measured something faster.
 std::vector<std::string> ChoiceLines(const WhyInput& input, const WhyFacts& facts);
+// What is wrong with a job.
+struct Trouble {
+  std::vector<std::string> lines;
+  // HangDiagnosis::unmatched, if the ranks' calls had to be compared.
+  std::vector<int32_t> unmatched;
+};
 // Names calls that differ between ranks, and the rank for which a job that stood still was waiting.
 // Reads the newest records of each rank into memory if the job may have stood still.
-Result<std::vector<std::string>> TroubleLines(const WhyInput& input);
+Result<Trouble> TroubleOf(const WhyInput& input);
 // Names at most three changes of the job that are predicted to shorten a step.
 std::vector<std::string> ChangeLines(const WhyInput& input, const WhyFacts& facts);
 // Names each question that the files leave open, with the kind of file that would answer it.
-std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& facts);
-// Says which command to type next. `trouble` and `changes` say whether TroubleLines and ChangeLines found
+std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& facts, const Trouble& trouble);
+// Says which command to type next. `trouble` and `changes` say whether TroubleOf and ChangeLines found
 // something.
 std::vector<std::string> NextLines(const WhyInput& input, bool trouble, bool changes);
 

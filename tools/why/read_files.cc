@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <set>
 
 #include "tools/canary/known_issues.h"
+#include "tools/hang/process_key.h"
 #include "tools/receipt/receipt_text.h"
 #include "tools/report/section_scan.h"
 #include "traces/format/measurement_file.h"
@@ -181,6 +183,30 @@ std::string Contradiction(const WhyFile& file_a, const Trace& a, const WhyFile& 
   return "";
 }
 
+// Refuses a trace that holds a process twice, as a file does that was appended to itself.
+Status CheckProcessesOnce(const std::string& path, const Trace& trace) {
+  std::set<ProcessKey> seen;
+  for (const TraceSection& section : trace.sections) {
+    if (section.process_id == 0 || seen.insert(KeyOf(section)).second) continue;
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "{}: process {} (rank {}) stands in it twice", path,
+                  section.process_id, section.rank),
+        "`dynamiccl trace merge` makes one trace of the files of one job's ranks, each given once");
+  }
+  return {};
+}
+
+// Refuses a folder that cannot be searched.
+Status CheckFoldersOpen(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    std::error_code none, failed;
+    if (!std::filesystem::is_directory(path, none)) continue;
+    std::filesystem::directory_iterator(path, failed);
+    if (failed) return MakeError(ErrorKind::kUnavailable, "cannot open '{}': {}", path, failed.message());
+  }
+  return {};
+}
+
 // Compares each trace with all before it.
 Status CheckOneJob(const std::vector<WhyFile>& files, const ReadTraces& read) {
   for (size_t i = 1; i < read.traces.size(); ++i) {
@@ -232,6 +258,7 @@ Status MergeRead(ReadTraces read, bool in_passes, WhyInput& input) {
 Result<WhyInput> ReadJob(const std::vector<std::string>& paths, bool in_passes) {
   WhyInput input;
   ReadTraces read;
+  DYNAMICCL_CHECK_OK(CheckFoldersOpen(paths));
   const std::vector<std::string> files = FilesOf(paths);
   if (files.empty())
     return WithHint(MakeError(ErrorKind::kInvalidArgument,
@@ -246,6 +273,8 @@ Result<WhyInput> ReadJob(const std::vector<std::string>& paths, bool in_passes) 
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: no file in it of a kind that is read",
                               fmt::join(paths, ", ")),
                     read.hint.empty() ? "name one of the files to see what is wrong with it" : read.hint);
+  for (size_t i = 0; i < read.traces.size(); ++i)
+    DYNAMICCL_CHECK_OK(CheckProcessesOnce(input.files[read.file[i]].path, read.traces[i]));
   if (read.traces.size() > 1) {
     const Status merged = MergeRead(std::move(read), in_passes, input);
     if (!merged)
@@ -268,8 +297,8 @@ std::string OtherBackend(const WhyInput& input) {
 }
 
 bool RanOnCpus(const WhyInput& input) {
-  const std::string backend = OtherBackend(input);
-  return input.devices.empty() && (backend == "gloo" || backend == "dynamiccl");
+  const bool has_calls = input.trace && !input.trace->sections.empty();
+  return has_calls && input.devices.empty() && input.trace->sections.front().on_host();
 }
 
 bool IsProfileAlone(const WhyInput& input) {

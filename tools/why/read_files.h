@@ -56,8 +56,8 @@ std::shared_ptr<const RecordSource> RecordsOf(const WhyInput& input);
 // Returns the torch.distributed backend of the calls in a profile if it is not nccl, for example "gloo".
 // Empty otherwise.
 std::string OtherBackend(const WhyInput& input);
-// True if the files show that the job's tensors were in host memory: calls of a backend for CPUs, and no
-// activity of a device.
+// True if the files show that the job's tensors were in host memory (TraceSection::on_host), and no activity
+// of a device.
 bool RanOnCpus(const WhyInput& input);
 // True if the files are profiles without a call of a collective. They then show at most the device's time. If
 // they contain kernels of NCCL, they lack the field "calls".

@@ -100,10 +100,10 @@ struct Newest {
   std::vector<TransferCounts> left_out;
 };
 
-// Returns the first finding about a job that may have stood still. A null `newest` means that the input's
-// trace has the records. Ranks without a file are no finding here, because the user may not have passed their
+// Adds the first finding about a job that may have stood still. A null `newest` means that the input's trace
+// has the records. Ranks without a file are no finding here, because the user may not have passed their
 // files.
-std::optional<HangFinding> Standing(const WhyInput& input, const Newest* newest) {
+void AddStanding(const WhyInput& input, const Newest* newest, Trouble& trouble) {
   JobCalls job;
   for (size_t i = 0; i < input.trace->sections.size(); ++i) {
     const TraceSection& section = input.trace->sections[i];
@@ -112,10 +112,14 @@ std::optional<HangFinding> Standing(const WhyInput& input, const Newest* newest)
     else
       job.Add(newest->trace.sections[i], section.lost == 0 ? &newest->left_out[i] : nullptr);
   }
-  for (HangFinding& finding : DiagnoseHang(job).findings)
-    if (finding.kind != HangKind::kAbsent && finding.kind != HangKind::kOrderDiffers)
-      return std::move(finding);
-  return std::nullopt;
+  HangDiagnosis diagnosis = DiagnoseHang(job);
+  trouble.unmatched = std::move(diagnosis.unmatched);
+  const auto found = std::ranges::find_if(diagnosis.findings, [](const HangFinding& finding) {
+    return finding.kind != HangKind::kAbsent && finding.kind != HangKind::kOrderDiffers;
+  });
+  if (found == diagnosis.findings.end()) return;
+  trouble.lines.push_back(fmt::format("When these files were written ({}):", Name(found->kind)));
+  std::ranges::copy(found->text, std::back_inserter(trouble.lines));
 }
 
 // Returns the newest records of a trace whose records are in files.
@@ -163,24 +167,20 @@ std::vector<std::string> ChoiceLines(const WhyInput& input, const WhyFacts& fact
   return lines;
 }
 
-Result<std::vector<std::string>> TroubleLines(const WhyInput& input) {
-  std::vector<std::string> lines;
-  if (!input.trace || input.trace->sections.size() < 2) return lines;
+Result<Trouble> TroubleOf(const WhyInput& input) {
+  Trouble trouble;
+  if (!input.trace || input.trace->sections.size() < 2) return trouble;
   const bool ended = std::ranges::all_of(input.trace->sections, &TraceSection::closed);
   DYNAMICCL_TRY(const bool equal, RanksHaveEqualCalls(*RecordsOf(input)));
-  if (equal && ended) return lines;
+  if (equal && ended) return trouble;
   std::optional<Newest> newest;
   if (input.streamed) {
     DYNAMICCL_TRY(newest, ReadNewest(input));
   }
   DYNAMICCL_TRY(const Status agree, RanksAgree(input, newest ? newest->trace : *input.trace));
-  if (!agree) lines.push_back(agree.error().message + ".");
-  const std::optional<HangFinding> standing =
-      ended && lines.empty() ? std::nullopt : Standing(input, newest ? &*newest : nullptr);
-  if (!standing) return lines;
-  lines.push_back(fmt::format("When these files were written ({}):", Name(standing->kind)));
-  lines.insert(lines.end(), standing->text.begin(), standing->text.end());
-  return lines;
+  if (!agree) trouble.lines.push_back(agree.error().message + ".");
+  if (!ended || !agree) AddStanding(input, newest ? &*newest : nullptr, trouble);
+  return trouble;
 }
 
 std::vector<std::string> ChangeLines(const WhyInput& input, const WhyFacts& facts) {

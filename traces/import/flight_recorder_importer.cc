@@ -124,6 +124,7 @@ class Dump {
   // Reads an entry; entries that move no data are counted by name.
   Status TakeEntry(JsonValue json, uint64_t offset) {
     const std::string name = json["profiling_name"].Text();
+    replaced_ = std::min(replaced_, IntegerOf(json, "record_id", 0));
     if (name.empty())
       return MakeError(ErrorKind::kCorrupt, "{}: byte {}: an entry without \"profiling_name\"", path_,
                        offset);
@@ -175,10 +176,20 @@ class Dump {
       if (group.empty()) communicator = CommunicatorOf(entries_[i]);
       group.push_back(CallOf(entries_[i]));
       if (i + 1 < entries_.size() && IssuedAsOne(entries_[i], entries_[i + 1])) continue;
+      if (replaced_ > 0) NumberAsPyTorch(communicator, entries_[i]);
       section_.AppendGroup(communicator, group);
       group.clear();
     }
     return Finish();
+  }
+
+  // Gives the entry's call the number that PyTorch gave it. The dumps of ranks that replaced unequal numbers
+  // of entries begin at different calls, so counting from the first entry would number them unlike.
+  void NumberAsPyTorch(uint32_t communicator, const Entry& entry) {
+    if (entry.sequence <= 0) return;
+    const bool between_two = entry.collective == Collective::kSend || entry.collective == Collective::kRecv;
+    // A send carries the number of the last collective, which begins at 1.
+    section_.NumberNext(communicator, static_cast<uint64_t>(entry.sequence) - (between_two ? 0 : 1));
   }
 
   // True for collectives of one coalesced call.
@@ -255,6 +266,7 @@ class Dump {
     section.closed_at.realtime_ns = section.closed_at.monotonic_ns;
     // A dump is written while the process runs, usually because it hangs, so the process has not ended.
     section.closed = false;
+    section.lost = section.replaced = static_cast<uint64_t>(std::max<int64_t>(replaced_, 0));
     for (const char* field : {"algorithm", "protocol", "channels", "role", "stage"})
       imported.unfilled.push_back({field, section_.calls(), "unknown"});
     imported.unfilled.push_back({"reduction operator", section_.calls(), "sum"});
@@ -267,6 +279,10 @@ class Dump {
     if (unfinished_ > 0)
       imported.notes.push_back(fmt::format("{} had not ended, as far as was seen, when the dump was written",
                                            Counted(unfinished_, "call")));
+    if (replaced_ > 0)
+      imported.notes.push_back(
+          fmt::format("{} replaced by newer ones: TORCH_NCCL_TRACE_BUFFER_SIZE sets how many a dump keeps",
+                      Counted(replaced_, "earlier record")));
     imported.notes.push_back("one rank only: replay issues its calls on every rank");
     imported.frameworks = frameworks_.marks();
     imported.trace = TraceOfOne(std::move(section));
@@ -285,6 +301,8 @@ class Dump {
   std::map<std::string, uint64_t> skipped_;
   FrameworkMarks frameworks_;
   uint64_t unfinished_ = 0;
+  // The lowest record_id of an entry. PyTorch numbers all entries from 0 and replaces the oldest ones.
+  int64_t replaced_ = INT64_MAX;
   RankSection section_;
 };
 

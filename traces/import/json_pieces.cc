@@ -159,7 +159,9 @@ Status JsonPieces::ReadMember(const UseOf& use_of, const OnPiece& on_piece) {
 
 Status JsonPieces::ExpectEnd() {
   Peek();
-  return at_ == end_ ? Status() : Fail("text behind the end of the document");
+  if (at_ == end_) return {};
+  return WithHint(tl::unexpected(Fail("text behind the end of the document").error()),
+                  "if several documents were written into one file, give each of them as a file of its own");
 }
 
 Status JsonPieces::Judge(Status status) const {

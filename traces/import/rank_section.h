@@ -68,6 +68,8 @@ class RankSection {
   // Appends the calls of one group on one communicator. Only collectives advance the communicator's call
   // number, see CollectiveCall::call_number.
   void AppendGroup(uint32_t communicator, std::span<const ImportedCall> calls);
+  // States the number of the communicator's next group, for files that begin in the middle of a job.
+  void NumberNext(uint32_t communicator, uint64_t number) { next_call_numbers_[communicator] = number; }
   void Append(uint32_t communicator, const ImportedCall& call) { AppendGroup(communicator, {&call, 1}); }
   void AppendStep(const StepView& step);
 

@@ -123,6 +123,15 @@ TEST(EventSimulation, BytesAreConserved) {
   }
 }
 
+// The closed form may state a transfer that is faster than a port or a network.
+TEST(EventSimulation, BytesOfATransferThatIsFasterThanItsLinksAreAllCounted) {
+  const RankProgram program{{{0, kTransfer}}, {Issue(0), Wait(0)}};
+  const SimulationResult result = Simulated(JobOfAll(4, 2, program, 5, 5));
+  EXPECT_EQ(result.finished_ns, 50 + 1000);
+  EXPECT_DOUBLE_EQ(result.port_bytes, 4 * kTransfer.port_bytes);
+  EXPECT_DOUBLE_EQ(result.network_bytes, 2 * kTransfer.network_bytes);
+}
+
 // A rank that is late, or slower in one place, by t makes a job of which all wait for all later by exactly t.
 TEST(EventSimulation, AStragglerDelaysByItsAmount) {
   RankProgram program{{{0, kTransfer}, {0, kTransfer}},

@@ -8,6 +8,7 @@
 namespace dynamiccl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -43,9 +44,11 @@ TEST(WhyChanges, TheBf16HookIsNotForJobsOnCpus) {
       calls.push_back({(step * 14 + i + 1) * kMs, (i + 1) * 80'000, static_cast<uint64_t>(i + 1) << 20});
   TraceSection section = SectionOf(0, 2, calls);
   EXPECT_THAT(TextOf({{}, Trace{{section}}, {}, {}, false}), HasSubstr("bf16_compress_hook"));
-  for (const char* const backend : {"gloo", "dynamiccl"}) {
+  for (const char* const backend : {"gloo", "dynamiccl", "hostccl 2.28.9"}) {
     section.library = backend;
-    EXPECT_THAT(TextOf({{}, Trace{{section}}, {}, {}, false}), Not(HasSubstr("bf16_compress_hook")));
+    EXPECT_THAT(TextOf({{}, Trace{{section}}, {}, {}, false}),
+                AllOf(Not(HasSubstr("bf16_compress_hook")), Not(HasSubstr("CUDA"))))
+        << backend;
   }
   const DeviceTime device{.computing_ns = kMs};
   EXPECT_THAT(TextOf({{}, Trace{{section}}, {}, {device}, false}), HasSubstr("bf16_compress_hook"))

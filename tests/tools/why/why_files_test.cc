@@ -168,6 +168,31 @@ TEST(WhyFiles, ASendWithoutItsReceiveIsNamedAtTheEndOfALongJob) {
   EXPECT_THAT(TextOfFiles({file}), HasSubstr("transfer 299999 from rank 0 to rank 1: sent 1M, received 64"));
 }
 
+TEST(WhyFiles, AFileThatHoldsAProcessTwiceIsAnError) {
+  const Folder folder;
+  const std::string file = folder.File("t.ctrace");
+  const TraceSection section = SectionOf(0, 2, {{0, kMs}});
+  ASSERT_TRUE(WriteTraceFile(file, {{section, section}}));
+  const auto input = ReadWhyFiles({file});
+  ASSERT_FALSE(input);
+  EXPECT_THAT(input.error().message, HasSubstr("t.ctrace: process 100 (rank 0) stands in it twice"));
+}
+
+// The n-th send cannot be told from a later one if records of before are missing.
+TEST(WhyFiles, SendsOfARankThatLostRecordsAreSaidToBeUnmatched) {
+  const Folder folder;
+  const std::string file = folder.File("t.ctrace");
+  Trace trace{{PartOfPipeline(0, 50, 1 << 20), PartOfPipeline(1, 40, 1 << 20)}};
+  EXPECT_THAT(TextOf({{}, trace, {}, {}, false}), HasSubstr("which did not receive it"));
+  trace.sections[1].lost = trace.sections[1].replaced = 10;
+  EXPECT_THAT(
+      TextOf({{}, trace, {}, {}, false}),
+      AllOf(Not(HasSubstr("did not receive")), HasSubstr("Whether the sends and receives of rank 1 match"),
+            HasSubstr("DYNAMICCL_TRACE_RECORDS set above")));
+  ASSERT_TRUE(WriteTraceFile(file, trace));
+  EXPECT_THAT(TextOfFiles({file}), HasSubstr("Whether the sends and receives of rank 1 match"));
+}
+
 // Records of a trace that can be read a number of times, as if the file were then replaced.
 class ReadableFewTimes final : public RecordSource {
  public:
@@ -193,14 +218,14 @@ TEST(WhyFiles, AFileThatChangesWhileRanksAreComparedIsAnError) {
   for (TraceSection& section : input.trace->sections) section.records.clear();
   for (int times = 0; times < 5; ++times) {
     input.streamed = std::make_unique<const ReadableFewTimes>(trace, times);
-    const auto lines = TroubleLines(input);
-    ASSERT_FALSE(lines) << lines->front();
-    EXPECT_EQ(lines.error().message, "the file was replaced");
+    const auto trouble = TroubleOf(input);
+    ASSERT_FALSE(trouble) << trouble->lines.front();
+    EXPECT_EQ(trouble.error().message, "the file was replaced");
   }
   input.streamed = std::make_unique<const ReadableFewTimes>(trace, 20);
-  const auto lines = TroubleLines(input);
-  ASSERT_TRUE(lines);
-  EXPECT_THAT(lines->front(), HasSubstr("call 1000: rank 0 issued"));
+  const auto trouble = TroubleOf(input);
+  ASSERT_TRUE(trouble);
+  EXPECT_THAT(trouble->lines.front(), HasSubstr("call 1000: rank 0 issued"));
 }
 
 // The rank can be named only if the whole file of a killed job is read.

@@ -67,6 +67,34 @@ TEST(FlightRecorder, SaysWhatItCannotFill) {
   EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("1 call had not ended")));
 }
 
+// The buffer of a long job keeps the last calls alone, and not the same ones on all ranks.
+TEST(FlightRecorder, CallsOfADumpThatLostItsFirstOnesKeepTheirNumbers) {
+  const std::string entry =
+      R"({"record_id": RECORD, "profiling_name": "nccl:NAME", "process_group": ["0", "default_pg"],
+          "collective_seq_id": SEQUENCE, "input_sizes": [[3]], "input_dtypes": ["Float"],
+          "output_sizes": [[3]], "time_created_ns": RECORD, "state": "completed"})";
+  std::string entries;
+  const std::pair<const char*, int> calls[] = {
+      {"all_reduce", 6}, {"send 1->0", 6}, {"all_to_all", 7}, {"all_reduce", 8}};
+  for (int i = 0; i < 4; ++i) {
+    std::string one = entry;
+    for (const auto& [from, to] : {std::pair<std::string, std::string>{"RECORD", std::to_string(40 + i)},
+                                   {"RECORD", std::to_string(40 + i)},
+                                   {"NAME", calls[i].first},
+                                   {"SEQUENCE", std::to_string(calls[i].second)}})
+      one.replace(one.find(from), from.size(), to);
+    entries += (i > 0 ? ", " : "") + one;
+  }
+  const auto imported =
+      ImportText(R"({"version": "2.5", "entries": [)" + entries + "]}", "flight-recorder", "trace_rank_1");
+  const SectionCalls read = Calls(imported);
+  ASSERT_EQ(read.calls.size(), 4u);
+  const uint64_t numbers[] = {5, 6, 6, 7};
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(read.calls[i].issued.call.call_number, numbers[i]) << i;
+  EXPECT_EQ(imported->trace->sections[0].replaced, 40u);
+  EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("40 earlier records replaced by newer ones")));
+}
+
 TEST(FlightRecorder, EveryVersionOfTwoAndNoOther) {
   const std::string text = ContentOf(kSample);
   for (const std::string version : {"2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "1.5", "3.0", ""}) {

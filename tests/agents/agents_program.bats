@@ -165,7 +165,7 @@ assert said["structure"]["from_a_policy"] and said["thresholds"]["quiet_calls"] 
 @test "the help of train and eval lists the options of the agents' program" {
   run "$DYNAMICCL_BIN" train --help
   [ "$status" -eq 0 ]
-  [[ "$output" == *"--home "*"Options of dynamiccl-agents:"*"--structure-iterations "*"=5000"*"--threads "* ]]
+  [[ "$output" == *"--home "*"Options of dynamiccl-agents:"*"--structure-iterations "*"=10000"*"--threads "* ]]
   [ "$(grep -c -- '--help  ' <<<"$output")" -eq 1 ]
   run "$DYNAMICCL_BIN" eval -h
   [ "$status" -eq 0 ]

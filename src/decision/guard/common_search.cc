@@ -215,6 +215,10 @@ std::vector<CollectiveConfig> CommonSearch::Judge(const StepExperiment& experime
   return search_.Judge(SeenIn(experiment), Patience(tries_again_, experiment.noise()));
 }
 
+bool CommonSearch::IsKept(const CollectiveConfig& config, const StepExperiment& experiment) const {
+  return IsBelieved(config, experiment) && belief_->from == ExpectedFrom::kBeforeChange;
+}
+
 bool CommonSearch::HasLostItsGain(const StepExperiment& experiment) const {
   return belief_ && belief_->from == ExpectedFrom::kBeforeChange &&
          SeenIn(experiment)(belief_->config).steps >= kUsesToContradict &&
@@ -281,9 +285,8 @@ bool CommonSearch::IsBelieved(const CollectiveConfig& config, const StepExperime
 
 bool CommonSearch::MayChallenge(const CollectiveConfig& config, const CollectiveConfig& leader,
                                 const StepExperiment& experiment) const {
-  const bool is_wide = belief_ && belief_->from == ExpectedFrom::kBeforeChange && leader == belief_->config;
   if (config == leader || search_.GaveUp(config)) return false;
-  if (!is_wide && config.channels != leader.channels) return false;
+  if (!IsKept(leader, experiment) && config.channels != leader.channels) return false;
   const SeenConfig seen = SeenIn(experiment)(config);
   return seen.steps < kUsesOfChallenger || seen.effect.mean < SeenIn(experiment)(leader).effect.mean;
 }
@@ -311,6 +314,8 @@ bool CommonSearch::LacksChallenger(const StepExperiment& experiment) const {
 
 std::vector<CollectiveConfig> CommonSearch::Next(const StepExperiment& experiment, bool all_may_cost) const {
   const auto leader = Leader(experiment);
+  // A config that was in use before a change of the fabric is not taken for a cost.
+  if (leader && !all_may_cost && IsKept(*leader, experiment)) return {*leader};
   if (!leader || !all_may_cost) return search_.Next(SeenIn(experiment), all_may_cost);
   std::vector<CollectiveConfig> next{*leader};
   for (const CollectiveConfig& config : open()) {

@@ -52,6 +52,7 @@ class CommonSearch {
   void End() { done_ = true; }
   // Allows the search to begin again, because the fabric or the steps changed.
   void Restart();
+  bool GaveUp(const CollectiveConfig& config) const { return search_.GaveUp(config); }
   // Replaces the configs that the search will try. Configs that looked faster before the last Restart come
   // first. Most changes are slow waves of a busy machine, after which the same configs are good.
   void SetCandidates(std::vector<ProbeCandidate> candidates);
@@ -77,7 +78,8 @@ class CommonSearch {
   void Refill(const StepExperiment& experiment);
   // Returns the leader: the open arm whose steps look fastest, if they look much faster than those of the
   // keys' choices. Most steps use the leader. A few others use its challengers, which are configs of other
-  // pairs of algorithm and protocol with as many channels.
+  // pairs of algorithm and protocol with as many channels. All configs challenge a leader in which only steps
+  // before a change of the fabric let the search believe.
   std::optional<CollectiveConfig> Leader(const StepExperiment& experiment) const;
   // Returns the estimated effect of an open arm, from the steps that used it. The estimate for the believed
   // config also includes what its belief promises.
@@ -106,6 +108,9 @@ class CommonSearch {
                     const StepExperiment& experiment) const;
   // True if the config is the believed one and the steps of this job do not contradict the belief.
   bool IsBelieved(const CollectiveConfig& config, const StepExperiment& experiment) const;
+  // True if steps before a change of the fabric let the search believe in this config, and steps since then do
+  // not contradict.
+  bool IsKept(const CollectiveConfig& config, const StepExperiment& experiment) const;
   // True if steps show that a config which most keys used before a change of the fabric gains much less now.
   bool HasLostItsGain(const StepExperiment& experiment) const;
   bool HasChallenger(const CollectiveConfig& leader, const StepExperiment& experiment) const;

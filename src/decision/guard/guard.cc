@@ -31,6 +31,8 @@ constexpr double kFewBlocks = 3;
 // Once the common search has ended with a gain, a key tries this many arms at a time, because little is left
 // to gain.
 constexpr size_t kArmsAfterGain = 4;
+// The effect of an adoption is known if its standard error, in logs, is at most this.
+constexpr double kKnownEffect = 0.05;
 // Steps must have used NCCL's choice this often before it may count as slower.
 constexpr uint32_t kStepsOfSlower = 2;
 
@@ -126,6 +128,7 @@ void Guard::TakeStepOf(const GuardedCall& call, const GuardedKey& key) {
   // role.
   steps_.Take(KeyCode({call.key.collective, call.key.size_class, Role::kUnknown}), call.at_ns);
   if (std::exchange(version_of_steps_, call.version) != call.version) effects_.Restart();
+  BeginVersion(call);
   const bool is_known = call.use == CallUse::kChoice || call.transfer_ns > 0;
   effects_.Take({code, call.number, call.at_ns, key.ExcessOf(call), is_known}, steps_);
   FollowSteps(call);
@@ -240,7 +243,8 @@ CollectiveConfig Guard::ChoiceNext(const GuardedKey& key, bool adopt) const {
   if (MustRevoke(key)) return kLeaveNcclAlone;
   // After a change of the fabric all keys try together what most of them used, or each choice is proved again
   // by steps. A choice that steps cannot prove is replaced by NCCL's.
-  if (regime_changed() && (used_before_ || (!key.drawn() && !StepsCanProve(key)))) return kLeaveNcclAlone;
+  if (regime_changed() && ((used_before_ && searches_together()) || (!key.drawn() && !StepsCanProve(key))))
+    return kLeaveNcclAlone;
   if (!adopt) return key.choice();
   const auto confirmed = confirmed_.find(KeyCode(key.key()));
   if (confirmed != confirmed_.end()) return confirmed->second.config;
@@ -383,13 +387,12 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
   answered_changes_ = proposed_changes_;
   arm_too_slow_ = false;
   if (searches_together()) common_ = proposed_common_;
-  if (common_.began()) used_before_.reset();
   // Without credit, nothing replaces an arm that was too slow. The search goes on when there is credit again.
   const bool no_arms = searches_together() && common_.began() && !proposed_winner_ && plan_.common.empty();
   resting_ = done.reason == GuardReason::kBudgetSpent || no_arms ||
              (resting_ && done.reason != GuardReason::kSearch);
   proofs_asked_ |= done.reason == GuardReason::kSearch;
-  FollowAdoption();
+  AwaitVersion(done);
   carried_.clear();
   std::set<uint32_t> listed;
   for (const KeyPlan& entry : plan_.keys) {
@@ -410,22 +413,41 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
   if (!done.revocation) adopt_from_ns_ = now_ns + kGuardAdoptionSpacingNs;
 }
 
-// The effect of an adoption is that of its steps as trials. A choice that no step has tried has none.
-void Guard::FollowAdoption() {
-  std::optional<double> effect;
+// The effect of an adoption is that of its steps as trials. If no or few steps have tried a choice, it has none.
+void Guard::AwaitVersion(const Proposal& proposal) {
+  const auto known = [](const SeenConfig& seen) {
+    const bool is_known = seen.steps > 0 && seen.effect.error <= kKnownEffect;
+    return is_known ? std::optional(seen.effect.mean) : std::nullopt;
+  };
+  std::optional<double> effect = 0;
   bool adopts = false;
-  for (const KeyPlan& entry : plan_.keys) {
+  for (const KeyPlan& entry : proposal.plan.keys) {
     const auto key = keys_.find(KeyCode(entry.key));
     if (key == keys_.end() || key->second.choice() == entry.choice) continue;
-    const SeenConfig seen = SeenBeside(key->second, key->second.choice())(entry.choice);
-    const bool is_known = seen.steps > 0 && (effect || !adopts);
-    effect = is_known ? std::optional(effect.value_or(0) + seen.effect.mean) : std::nullopt;
+    const auto of_key = known(SeenBeside(key->second, key->second.choice())(entry.choice));
+    effect = effect && of_key ? std::optional(*effect + *of_key) : std::nullopt;
     adopts = true;
   }
-  if (!adopts) return;
-  if (proposed_winner_) effect = experiment_.Seen(kAllKeys, *proposed_winner_, kLeaveNcclAlone).effect.mean;
-  step_watch_.Adopt(effect);
-  step_witness_.Forget();
+  if (proposed_winner_) effect = known(experiment_.Seen(kAllKeys, *proposed_winner_, kLeaveNcclAlone));
+  if (adopts && awaited_.adopts && effect)
+    effect = awaited_.effect ? std::optional(*effect + *awaited_.effect) : std::nullopt;
+  awaited_.version = version_;
+  if (adopts) awaited_.effect = effect;
+  awaited_.adopts |= adopts;
+  awaited_.answers_change |= IsOfFabric(proposal.reason);
+}
+
+void Guard::BeginVersion(const GuardedCall& call) {
+  if (awaited_.version == 0 || call.version < awaited_.version) return;
+  const Awaited begun = std::exchange(awaited_, {});
+  if (begun.adopts) {
+    step_watch_.Adopt(begun.effect);
+    step_witness_.Forget();
+  }
+  if (!begun.answers_change) return;
+  lost_before_ns_ += experiment_.lost_ns();
+  experiment_.Begin(experiment_.grid(), !common_.done());
+  judged_steps_ = judged_blocks_ = 0;
 }
 
 void Guard::TakeUp(const KeyPlan& entry) {

@@ -19,8 +19,10 @@
 //     If the job itself has become another one (structure_watch.h), what was settled in its former steps is
 //     searched again, with a credit of its own. The choices stay in use meanwhile.
 //  5. A change of the fabric shows in the times of calls or of whole steps (timing_detector.h). The guard
-//     then forgets the effects on steps. An adopted or confirmed config is proved again beside NCCL's own in
-//     every other step, and the search begins anew. Choices that no experiment has judged go back to NCCL's.
+//     then forgets the effects on steps and the search begins anew. If steps felt the change, all keys search
+//     together, and most steps go on using what most keys used. Otherwise each adopted or confirmed config is
+//     proved again beside NCCL's own in every other step. Choices that no experiment has judged go back to
+//     NCCL's.
 // In a program whose steps do not repeat, 1 and 2 hold and nothing is tried.
 //
 // The class is large because a proposal weighs everything at once: a version replaces the entries of all
@@ -107,7 +109,8 @@ enum class GuardReason : uint8_t {
   // A key's choice has lost more time than its account allows (key_account.h), or samples or steps show it to
   // be slower.
   kSlowerThanNccl,
-  // Times of calls show that the fabric changed: choices are proved again, or go back to NCCL's.
+  // Times of calls show that the fabric changed: choices are proved again or searched anew, or go back to
+  // NCCL's.
   kRegimeChanged,
   // Whole steps take longer or shorter than before, but the times of calls do not show why. The guard does
   // the same as for kRegimeChanged.
@@ -205,8 +208,8 @@ class Guard {
   const StepExperiment& experiment() const { return experiment_; }
   // True while the common search goes on: all keys use other configs in the same steps.
   bool searches_together() const { return has_steps() && !common_.done(); }
-  // The config in which the common search believes, because of other places' findings or the policy; nothing
-  // if they promise nothing.
+  // The config in which the common search believes, because of other places' findings, the policy or steps
+  // before a change of the fabric; nothing if they promise nothing.
   const std::optional<Belief>& belief() const { return common_.belief(); }
   // Returns whether the program waits for the key's calls, judged by how samples and arms change the time of
   // its steps.
@@ -270,6 +273,8 @@ class Guard {
   void JudgeCommon();
   // Ends the common search. `winner`: the config that all keys adopted, if one was found.
   void EndCommon(const std::optional<CollectiveConfig>& winner);
+  // Returns the nanoseconds of a step with NCCL's choices, also while most steps use the common search's leader.
+  double StepNsOfNccls() const;
   // Returns the slowness of calls and the share of communication in a step, both under NCCL's choice. Returns
   // nothing without times of calls, or if keys use other choices: findings compare configs with NCCL's
   // choice.
@@ -357,8 +362,11 @@ class Guard {
   void AddCarried(Proposal& proposal) const;
   // Builds the version for `reason`. A version that revokes a choice adopts no other config.
   Proposal Propose(bool revocation, GuardReason reason);
-  // Tells the watches of steps what the plan's new choices are expected to change. Called before TakeUp.
-  void FollowAdoption();
+  // Notes what begins with the first call of the version that was just committed; called before TakeUp.
+  void AwaitVersion(const Proposal& proposal);
+  // If this is the first call of an awaited version, tells the watches of steps what its choices are expected
+  // to change. Calls of earlier versions are no evidence about a changed fabric, so the experiment begins here.
+  void BeginVersion(const GuardedCall& call);
   // Updates a key to its entry in the committed plan.
   void TakeUp(const KeyPlan& entry);
   // Updates the keys without an entry: those first seen while the proposal was pending, and those for which
@@ -394,6 +402,15 @@ class Guard {
   // True once a version of this experiment was proposed to compare proven choices with NCCL's own. It is
   // proposed only once, because a plan may have no room for all keys (Fitting).
   bool proofs_asked_ = false;
+  // A committed version whose first call TakeStepOf has not seen yet; 0: there is none. If several are awaited,
+  // the last one's number stands here, and the other members hold for all of them.
+  struct Awaited {
+    uint32_t version = 0;
+    bool answers_change = false;   // of the fabric
+    bool adopts = false;           // it changes choices
+    std::optional<double> effect;  // of the changed choices on a step, in logs; nothing: not known
+  };
+  Awaited awaited_;
   // Table version of the last call that TakeStepOf saw.
   uint32_t version_of_steps_ = 0;
   std::map<uint32_t, GuardedKey> keys_;
@@ -403,7 +420,8 @@ class Guard {
   CommonSearch proposed_common_;
   std::optional<CollectiveConfig> proposed_winner_;
   bool changed_circumstances_ = false;  // the fabric changed since the last search began
-  // The config that most keys used before a change of the fabric, until the search after it has begun.
+  // The config that most keys used before a change of the fabric, until the search after it has ended or given
+  // the config up.
   std::optional<Belief> used_before_;
   // Findings of the common search that ended last.
   std::vector<std::pair<FindingKey, StepFinding>> kept_findings_;

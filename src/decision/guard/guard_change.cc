@@ -208,6 +208,13 @@ void Guard::Relearn() {
   changed_circumstances_ |= common_.circumstances().has_value();
   // If a proposal fails, Relearn is called again at once. The effects of before are then forgotten already.
   if (!used_before_ && StepsFelt()) used_before_ = MostUsed();
+  settled_.clear();
+  confirmed_.clear();
+  for (auto& [code, key] : keys_) {
+    key.Restart();
+    key.search().SetCandidates(knowledge_(key.key(), fabric()).candidates);
+  }
+  if (KeysThatJoin().empty()) used_before_.reset();
   common_.Restart();
   // Without a config that most keys use, the experiment proves each key's choice again beside NCCL's own.
   const auto is_proved_again = [this](const auto& each) {
@@ -216,12 +223,6 @@ void Guard::Relearn() {
   };
   proves_again_ = !used_before_ && std::any_of(keys_.begin(), keys_.end(), is_proved_again);
   if (proves_again_) common_.End();
-  settled_.clear();
-  confirmed_.clear();
-  for (auto& [code, key] : keys_) {
-    key.Restart();
-    key.search().SetCandidates(knowledge_(key.key(), fabric()).candidates);
-  }
   // Keeps the usual step time from before the change. If a proposal fails, Relearn is called again before the
   // experiment has seen a step; then the kept time must not be overwritten with 0.
   if (experiment_.usual_ns() > 0) usual_before_ns_ = experiment_.usual_ns();

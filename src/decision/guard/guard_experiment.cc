@@ -133,6 +133,7 @@ std::vector<JoiningKey> Guard::KeysThatJoin() const {
 
 void Guard::JudgeCommon() {
   const auto slow = common_.Judge(experiment_);
+  if (used_before_ && common_.GaveUp(used_before_->config)) used_before_.reset();
   arm_too_slow_ |= std::any_of(slow.begin(), slow.end(), [this](const CollectiveConfig& config) {
     return std::find(plan_.common.begin(), plan_.common.end(), config) != plan_.common.end();
   });
@@ -143,6 +144,7 @@ void Guard::EndCommon(const std::optional<CollectiveConfig>& winner) {
   const SeenConfig seen = winner ? experiment_.Seen(kAllKeys, *winner, kLeaveNcclAlone) : SeenConfig{};
   kept_findings_ = Findings();
   common_.End();
+  used_before_.reset();
   BeginExperiment(experiment_.grid(), newest_ns_);
   common_choice_ = winner;
   common_seen_ = seen;
@@ -197,7 +199,7 @@ void Guard::PlanCommon(GuardReason reason, bool adopt, TablePlan& plan) {
   proposed_common_ = common_;
   if (!searches_together()) return;
   if (!common_.began()) proposed_common_.SetCandidates(CommonCandidates(KeysThatJoin()));
-  if (!common_.circumstances()) UseFindings();
+  if (!common_.began() || !common_.circumstances()) UseFindings();
   const bool begins = reason == GuardReason::kSearch;
   if (begins) changed_circumstances_ = false;
   // What most keys used before a change of the fabric stays in use in most steps from the version on that

@@ -37,6 +37,14 @@ int MostChannels(const CollectiveConfig& config, const std::vector<ProbeCandidat
 
 }  // namespace
 
+double Guard::StepNsOfNccls() const {
+  const auto step_ns = static_cast<double>(steps_.step_ns());
+  const auto leader = common_.Leader(experiment_);
+  if (plan_.common_pause == 0 || !leader) return step_ns;
+  const double share = 1 - 1.0 / plan_.common_pause;
+  return step_ns / (1 - share + share * std::exp(common_.Known(*leader, experiment_).mean));
+}
+
 std::optional<Circumstances> Guard::CircumstancesNow() const {
   double bytes = 0, timed_bytes = 0, slowness = 0, calls = 0, total_ns = 0;
   for (const auto& [code, key] : keys_) {
@@ -54,7 +62,7 @@ std::optional<Circumstances> Guard::CircumstancesNow() const {
   if (timed_bytes == 0 || timed_bytes < kLeastShareTimed * bytes || steps_.step_ns() <= 0)
     return std::nullopt;
   const double of_step_ns = total_ns / calls * static_cast<double>(steps_.calls());
-  return Circumstances{slowness / timed_bytes, of_step_ns / static_cast<double>(steps_.step_ns())};
+  return Circumstances{slowness / timed_bytes, of_step_ns / StepNsOfNccls()};
 }
 
 bool Guard::AwaitsCircumstances() const {
@@ -95,7 +103,10 @@ void Guard::UseFindings() {
   proposed_common_.Know(CircumstancesNow());
   std::optional<Belief> best = common_.began() ? proposed_common_.belief() : used_before_;
   double promised = best ? best->expected.mean : 0;
-  if (best && common_.began()) promised = proposed_common_.Known(best->config, experiment_).mean;
+  if (common_.began()) {
+    const auto leader = common_.Leader(experiment_);
+    promised = leader ? common_.Known(*leader, experiment_).mean : 0;
+  }
   const bool asks = options_.expected && proposed_common_.circumstances();
   for (const ProbeCandidate& candidate : proposed_common_.candidates()) {
     if (!asks || experiment_.Seen(kAllKeys, candidate.config, kLeaveNcclAlone).steps > 0) continue;

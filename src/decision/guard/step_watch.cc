@@ -20,7 +20,7 @@ std::optional<double> StepWatch::Take(double log_ns, int64_t at_ns) {
 
 void StepWatch::Adopt(std::optional<double> effect) {
   if (effect)
-    detector_.Shift(*effect);
+    detector_.Expect(*effect);
   else
     detector_.Forget();
   sum_ns_ = steps_ = 0;

@@ -28,7 +28,7 @@ std::optional<double> TimeReference::Residual(double value, double least_spread,
   return std::nullopt;
 }
 
-void TimeReference::Shift(double by) {
+void TimeReference::Expect(double by) {
   middle_ += by;
   for (double& value : learnt_) value += by;
 }

@@ -211,8 +211,8 @@ void TimingDetector::Forget() {
   EndVerification();
 }
 
-void TimingDetector::Shift(double by) {
-  for (auto& [id, stream] : streams_) stream.transfer.Shift(by);
+void TimingDetector::Expect(double by) {
+  for (auto& [id, stream] : streams_) stream.transfer.Expect(by);
   EndVerification();
 }
 

@@ -69,7 +69,7 @@ class TimingDetector {
   void Forget();
   // Moves the usual transfer times of all streams by `by`, in logs, because other configs are in use from now
   // on and their effect is known. Ends an alarm.
-  void Shift(double by);
+  void Expect(double by);
   // Adds a timed call, in order. Returns the change if this call completes the verification of one.
   std::optional<RegimeChange> Take(const TimedSample& sample);
   // Takes the last change of the fabric back, because the times of steps show that it was noise. The same

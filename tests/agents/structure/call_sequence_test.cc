@@ -76,6 +76,27 @@ TEST(SequencesOf, HaveTheTokensOfAJobThatAlsoSendsAndReceives) {
     EXPECT_EQ(of_trace.Next(sequences[0].calls[i].call), of_job.Next(collectives[i].call)) << "call " << i;
 }
 
+// Gradients of bfloat16, summed in one group, become lone sums of float32.
+TEST(AsQuestions, KeepOnlyWhatATunerIsAsked) {
+  const std::vector<IssuedCall> calls = GenerateZeroCalls(Workload(2));
+  CallSequence asked{"run", calls};
+  for (IssuedCall& issued : asked.calls) {
+    issued.call.data_type = DataType::kBfloat16;
+    issued.call.op = ReduceOp::kMax;
+    issued.call.group_size = static_cast<uint16_t>(asked.calls.size());
+    issued.call.call_number = 0;
+  }
+  asked = AsQuestions(std::move(asked));
+  CallTokenizer of_questions, of_sequence;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const CollectiveCall& call = calls[i].call;
+    EXPECT_EQ(of_sequence.Next(asked.calls[i].call),
+              of_questions.Next(CallOfQuestion(call.collective, call.bytes, call.n_ranks)));
+    EXPECT_EQ(asked.calls[i].call.call_number, i) << "NCCL asks about each call by itself";
+    EXPECT_EQ(asked.calls[i].labelled_phase, calls[i].labelled_phase);
+  }
+}
+
 TEST(Rescale, KeepsOrderLabelsScalarsAndRatios) {
   std::mt19937_64 random(2);
   const CallSequence original{"x", GenerateZeroCalls(Workload(3))};

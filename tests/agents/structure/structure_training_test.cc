@@ -75,6 +75,23 @@ void ExpectDistinctStages(const StructureAccuracy& accuracy) {
 }
 
 // So short a training gets 0.84 to 0.98 of the roles right, by its seed; the mean of two is judged.
+TEST(StructureTraining, LearnsFromQuestionsFromTheStatedShareOfItsIterationsOn) {
+  const auto weights = [](double questions_from, int question_every) {
+    StructureTrainingSettings settings = Short();
+    settings.iterations = 40;
+    settings.most_calls = 64;
+    settings.questions_from = questions_from;
+    settings.question_every = question_every;
+    StructureTrainingReport report;
+    return TrainStructure({}, settings, &report).hidden_weights;
+  };
+  const at::Tensor without = weights(0, 0);
+  EXPECT_TRUE(at::equal(weights(1, 1), without)) << "no iteration is left for questions";
+  EXPECT_FALSE(at::equal(weights(0.5, 1), without));
+  EXPECT_FALSE(at::equal(weights(0, 1), weights(0.5, 1)));
+  EXPECT_FALSE(at::equal(weights(0, 2), weights(0, 1)));
+}
+
 TEST(StructureTraining, RecognisesRolesAndStagesOfUnseenWidths) {
   StructureTrainingSettings another = Short();
   another.seed = 2;

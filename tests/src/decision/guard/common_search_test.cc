@@ -321,6 +321,40 @@ TEST(CommonSearch, ABelievedLeaderGetsAChallengerOnceStepsHaveUsedIt) {
   EXPECT_FALSE(program.search.LacksChallenger(program.experiment));
 }
 
+// A config that was in use before a change of the fabric, where it saved a quarter of a step.
+class KeptAfterChange : public testing::Test {
+ protected:
+  static constexpr CollectiveConfig kOther{Algorithm::kTree, Protocol::kLL, 4};
+  KeptAfterChange() {
+    program.search.Restart();
+    program.search.SetCandidates({{kOther, 1}, {kLl128, 1}});
+    program.search.Believe({kLl128, {std::log(0.75), 0.2}, ExpectedFrom::kBeforeChange});
+    program.search.Refill(program.experiment);
+  }
+  Program program;
+};
+
+TEST_F(KeptAfterChange, LeadsAlsoWithoutCredit) {
+  EXPECT_EQ(program.search.Next(program.experiment, false), std::vector{kLl128});
+}
+
+TEST_F(KeptAfterChange, IsChallengedByConfigsWithOtherNumbersOfChannels) {
+  for (int blocks = 0; blocks < 2; ++blocks) program.BlockOf(kLl128, std::log(0.75), 0.03);
+  (void)program.search.Judge(program.experiment);
+  program.search.Refill(program.experiment);
+  EXPECT_EQ(program.search.Next(program.experiment, true), (std::vector{kLl128, kOther}));
+}
+
+// It saves 5 % now, which is worth adopting, but on a changed fabric another config may save much more.
+TEST_F(KeptAfterChange, IsGivenUpWhenItSavesLessThanHalfOfWhatItSaved) {
+  for (int blocks = 0; blocks < 2; ++blocks) program.BlockOf(kLl128, std::log(0.95), 0.03);
+  (void)program.search.Judge(program.experiment);
+  EXPECT_TRUE(program.search.GaveUp(kLl128));
+  EXPECT_FALSE(program.search.belief());
+  program.search.Refill(program.experiment);
+  EXPECT_EQ(program.search.open(), std::vector{kOther});
+}
+
 TEST_F(Believed, IsForgottenWhenTheFabricChanges) {
   program.search.Restart();
   program.search.Refill(program.experiment);

@@ -26,7 +26,7 @@ struct TrainSettings {
   HoldOut hold_out;
   // Seed of all random choices. Equal seeds and inputs give equal files, in whatever order inputs are named.
   uint64_t seed = 1;
-  int structure_iterations = 5000;
+  int structure_iterations = 10000;
   int config_iterations = 3000;
   // Reads and draws what training would learn from, prints its checksums, and writes no policy.
   bool inputs_only = false;

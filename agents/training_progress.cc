@@ -30,7 +30,7 @@ TrainingObserver TrainingPhases::Observer() {
   };
 }
 
-// For example "1 of 4: structure agent: iteration 1200 of 5000 on 581 sequences, 34 s".
+// For example "1 of 4: structure agent: iteration 1200 of 10000 on 581 sequences, 34 s".
 std::string TrainingPhases::Line(const TrainingPosition& position) const {
   const double seconds = static_cast<double>(MonotonicNanoseconds() - begun_ns_) * 1e-9;
   return fmt::format("{} of {}: {}: iteration {} of {} on {} {}, {}", number_, count_, name_, position.done,

@@ -117,6 +117,15 @@ CallSequence Reinvent(CallSequence sequence, std::mt19937_64& random) {
   return sequence;
 }
 
+CallSequence AsQuestions(CallSequence sequence) {
+  uint64_t number = 0;
+  for (IssuedCall& issued : sequence.calls) {
+    issued.call = CallOfQuestion(issued.call.collective, issued.call.bytes, issued.call.n_ranks);
+    issued.call.call_number = number++;
+  }
+  return sequence;
+}
+
 CallSequence Window(const CallSequence& sequence, size_t begin, size_t length) {
   const auto first =
       sequence.calls.begin() + static_cast<std::ptrdiff_t>(std::min(begin, sequence.calls.size()));

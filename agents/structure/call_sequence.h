@@ -44,6 +44,10 @@ CallSequence Rescale(CallSequence scaled, std::mt19937_64& random);
 // phases stay. The stage becomes unknown, because the calls that reveal it may have changed.
 CallSequence Reinvent(CallSequence sequence, std::mt19937_64& random);
 
+// Returns the sequence as a tuner plugin sees it that is loaded alone: one question for each call
+// (CallOfQuestion). Labels stay.
+CallSequence AsQuestions(CallSequence sequence);
+
 // Returns at most `length` calls from call `begin` on. The calls keep their labels, but the result has no
 // marks of steps.
 CallSequence Window(const CallSequence& sequence, size_t begin, size_t length);

@@ -147,12 +147,13 @@ class Sampler {
   }
 
   // The next stretch of every sequence of the batch, and the states before it. Where a sequence has ended,
-  // another begins from an empty state.
+  // another begins from an empty state. `progress` is the share of the iterations that are over.
   struct Stretch {
     StructureBatch batch;
     BoundedLstmState state;
   };
-  Stretch Next(const BoundedLstmState& ended) {
+  Stretch Next(const BoundedLstmState& ended, double progress) {
+    has_questions_ = settings_.question_every > 0 && progress >= settings_.questions_from;
     std::vector<StructureBatch> parts;
     Stretch next;
     next.state = ended;
@@ -194,6 +195,8 @@ class Sampler {
       sequence = Varied(of_recorded ? recorded_[random_() % recorded_.size()] : PickGenerated());
     }
     if (settings_.permute_labels) PermuteLabels(sequence, random_);
+    if (has_questions_ && random_() % static_cast<uint64_t>(settings_.question_every) == 0)
+      sequence = AsQuestions(std::move(sequence));
     place.at = 0;
     place.calls = static_cast<int64_t>(sequence.calls.size());
     const int64_t stretches = (place.calls + settings_.length - 1) / settings_.length;
@@ -218,6 +221,7 @@ class Sampler {
   const StructureTrainingSettings settings_;
   std::map<std::string, std::vector<size_t>> by_framework_;
   std::vector<Place> places_;
+  bool has_questions_ = false;  // sequences that begin now may be questions
 };
 
 }  // namespace
@@ -261,7 +265,8 @@ FloatStructureNetwork TrainStructure(const std::vector<CallSequence>& recorded,
   const int tail = std::max(settings.iterations / 10, 1);
   double tail_loss = 0;
   for (int iteration = 0; iteration < settings.iterations; ++iteration) {
-    Sampler::Stretch stretch = sampler.Next(state);
+    const double progress = static_cast<double>(iteration) / settings.iterations;
+    Sampler::Stretch stretch = sampler.Next(state, progress);
     state = std::move(stretch.state);
     adam.ZeroGradients();
     const at::Tensor noise = at::empty({settings.batch, settings.length, kGateRows})
@@ -269,7 +274,7 @@ FloatStructureNetwork TrainStructure(const std::vector<CallSequence>& recorded,
     const at::Tensor loss = Loss(network.Logits(stretch.batch.tokens, &state, noise), stretch.batch);
     loss.backward();
     torch::nn::utils::clip_grad_norm_(network.parameters(), kGradientNorm);
-    adam.Step(static_cast<double>(iteration) / settings.iterations);
+    adam.Step(progress);
     if (iteration >= settings.iterations - tail) tail_loss += loss.item<double>() / tail;
     if (settings.observer)
       settings.observer({iteration + 1, settings.iterations, recorded.size() + sampler.generated().size()});

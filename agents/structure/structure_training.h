@@ -40,7 +40,7 @@ struct FloatStructureNetwork {
 // Settings of the training.
 struct StructureTrainingSettings {
   uint64_t seed = 1;
-  int iterations = 5000;
+  int iterations = 10000;
   // The network with which training begins, or null for a random one. It must outlive the training.
   const FloatStructureNetwork* begin = nullptr;
   // Number of sequences in a batch.
@@ -53,6 +53,11 @@ struct StructureTrainingSettings {
   // Selects the random jobs to generate. An empty list means every framework, or every model family. With 0
   // jobs, each framework and family gets one job per 30 iterations, but 12 at least and 150 at most.
   JobPlan jobs{.jobs = 0, .invented = 8};
+  // From this share of the iterations on, one sequence in `question_every` that begins is learnt as questions
+  // (AsQuestions); 0: none is. With questions from the first iteration on, fewer phases are recognised
+  // (docs/results/agents-structure.md).
+  double questions_from = 0.6;
+  int question_every = 4;
   double learning_rate = 1e-2;
   // A control experiment that must fail: each call gets the role, phase and stage of another call.
   bool permute_labels = false;

@@ -2,12 +2,12 @@
 // Feeds the structure LSTM with the questions that NCCL asks its tuner. It is used if libdynamiccl.so is
 // loaded as a tuner plugin without being preloaded, because the calls themselves are not seen then.
 //
-// A question stands for one batch of calls. It tells collective, bytes and ranks, but not the data type, the
-// operator and the size of the group. So the LSTM gets kAssumedType, a sum and a lone call instead.
-// docs/results/agents-structure.md says how much worse the LSTM recognises then.
+// A question stands for one batch of calls, and tells less than a call does (CallOfQuestion). The LSTM has
+// learnt from questions, too; docs/results/agents-structure.md says how it recognises from them.
 #pragma once
 
 #include "src/collective/decision_key.h"
+#include "src/fingerprint/call_token.h"
 #include "src/policy/policy.h"
 #include "src/policy/structure_inference.h"
 
@@ -19,23 +19,13 @@ namespace dynamiccl {
 // (docs/doors.md). After construction the stream allocates nothing and cannot fail.
 class QuestionStream {
  public:
-  // The LSTM is told that each call has this type. With bfloat16 instead, the LSTM recognised no job better
-  // and one job worse (roles of this project's trainer).
-  static constexpr DataType kAssumedType = DataType::kFloat32;
-
   QuestionStream(const Policy& policy, int n_ranks) : agent_(policy), n_ranks_(n_ranks) {}
 
   // Returns what is predicted about the next question.
   const RecognisedStructure& recognised() const { return agent_.recognised(); }
   // Takes a question that has been answered.
   const RecognisedStructure& Step(const DecisionKey& question) {
-    CollectiveCall call;
-    call.bytes = question.bytes;
-    call.collective = question.collective;
-    call.data_type = kAssumedType;
-    call.group_size = 1;
-    call.n_ranks = n_ranks_;
-    return agent_.Step(call);
+    return agent_.Step(CallOfQuestion(question.collective, question.bytes, n_ranks_));
   }
 
  private:

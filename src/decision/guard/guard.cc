@@ -238,8 +238,8 @@ bool Guard::IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const {
 
 CollectiveConfig Guard::ChoiceNext(const GuardedKey& key, bool adopt) const {
   if (MustRevoke(key)) return kLeaveNcclAlone;
-  // After a change of the fabric all keys try together what most of them used, or each choice is proved again
-  // by steps. A choice that steps cannot prove is replaced by NCCL's.
+  // After a change of the fabric all keys together try the config that most of them used, or steps prove each
+  // choice again. A choice that steps cannot prove is replaced by NCCL's.
   if (regime_changed() && (used_before_ || (!key.drawn() && !StepsCanProve(key)))) return kLeaveNcclAlone;
   if (!adopt) return key.choice();
   const auto confirmed = confirmed_.find(KeyCode(key.key()));

@@ -321,13 +321,14 @@ class Guard {
   std::vector<SettledKey> SettledNow() const;
   // Keeps the settled choices apart and forgets times and effects, because the fabric changed.
   void Relearn();
-  // True if the change of the fabric that is to be answered made steps 10 % longer or shorter. A smaller one
-  // may be noise, or leaves little to gain, so each key's choice then stays in use while it is proved again.
+  // True if the latest change of the fabric made steps 10 % longer or shorter. A smaller change may be noise,
+  // or leaves little to gain, so each key's choice then stays in use while it is proved again.
   bool StepsFelt() const;
-  // Returns the config that keys with most of the bytes use and steps have found, with its effect on a step;
-  // nothing if there is none. After a change of the fabric the common search begins with it.
+  // Returns the config that steps have found and that keys with at least half of the bytes use, with its
+  // effect on a step; nothing if there is none. After a change of the fabric the common search begins with
+  // it.
   std::optional<Belief> MostUsed() const;
-  // True if times of calls have shown the circumstances since the common search began, so that it can be told
+  // True if times of calls have shown the circumstances since the common search began. The guard can then ask
   // which config is promising.
   bool HasNewCircumstances() const;
   // True if a search should first wait for times of calls. After a change of the fabric, new times say which
@@ -357,7 +358,8 @@ class Guard {
   void AddCarried(Proposal& proposal) const;
   // Builds the version for `reason`. A version that revokes a choice adopts no other config.
   Proposal Propose(bool revocation, GuardReason reason);
-  // Tells the watches of steps what the plan's new choices are expected to change. Called before TakeUp.
+  // Moves the usual time in step_watch_ by the effect that the plan's new choices are expected to have, and
+  // empties step_witness_. Called before TakeUp.
   void FollowAdoption();
   // Updates a key to its entry in the committed plan.
   void TakeUp(const KeyPlan& entry);
@@ -407,8 +409,8 @@ class Guard {
   std::optional<Belief> used_before_;
   // Findings of the common search that ended last.
   std::vector<std::pair<FindingKey, StepFinding>> kept_findings_;
-  // True after a change of the fabric while the experiment proves each key's choice again that steps had found
-  // before.
+  // True after a change of the fabric, while the experiment compares the choices that steps had found before
+  // it with NCCL's own again.
   bool proves_again_ = false;
   // The result of the common search in this experiment: the config that all keys adopted, and its effect on a
   // step. Without one the effect is 0.

@@ -28,8 +28,8 @@ class TimeReference {
   std::optional<double> Residual(double value, double least_spread, bool learns);
   // Lets the reference drift towards a residual that Residual returned.
   void Follow(double residual, double least_spread);
-  // Moves the reference, and the values learnt so far, by `by`, in logs, because the usual value changed for
-  // good.
+  // Moves the reference and the values learnt so far by `by`, in logs. Call this when the usual value has
+  // changed for good.
   void Shift(double by);
 
  private:

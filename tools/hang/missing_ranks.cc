@@ -267,7 +267,7 @@ std::optional<HangFinding> UnlikeInits(uint64_t id, const JobCommunicator& commu
   std::map<int32_t, std::vector<int32_t>> ranks_by_size;
   for (const JobInit& init : communicator.inits) ranks_by_size[init.n_ranks].push_back(init.rank);
   if (ranks_by_size.size() < 2) return std::nullopt;
-  HangFinding finding{HangKind::kInitSizesDiffer, id, 0, {}, {"ranks make one communicator of unlike sizes"}};
+  HangFinding finding{HangKind::kInitSizesDiffer, id, 0, {}, {"ranks give one communicator different sizes"}};
   const auto usual = std::max_element(ranks_by_size.begin(), ranks_by_size.end(),
                                       [](auto& a, auto& b) { return a.second.size() < b.second.size(); });
   for (const auto& [size, ranks] : ranks_by_size) {

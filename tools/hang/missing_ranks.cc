@@ -159,8 +159,7 @@ HangFinding BehindFinding(const JobCalls& job, const Standing& standing, const s
   if (open)
     finding.text.emplace_back(
         "a trace does not tell a kill from _exit: `dynamiccl record -n` notes how its ranks end; else "
-        "torchrun's "
-        "output or sacct has the exit status, and dmesg what the kernel killed");
+        "torchrun's output or sacct has the exit status, and dmesg what the kernel killed");
   return finding;
 }
 

@@ -112,7 +112,8 @@ def load(options):
     rows = [["ranks as threads, communicators", f"{report['ranks']}, {report['communicators']}"],
             ["calls a minute", f"{report['calls_a_minute']:,.0f}"],
             ["calls made, recorded, lost", f"{report['calls']:,}, {recorded['calls']:,}, {recorded['lost']:,}"],
-            ["sizes that the policy decides: on all ranks, from their vote on", f"{recorded['sizes_decided_by_policy']} of 16"]]
+            ["sizes that the policy decides: on all ranks, from their vote on",
+             f"{recorded['sizes_decided_by_policy']} of 16"]]
     rows += [[f"a call's time in the {name.replace('_', ' ')}: median, 99 of 100",
               f"{times[name]['p50'] / 1000:.1f} us, {times[name]['p99'] / 1000:.1f} us"] for name in ("first_tenth", "last_tenth")]
     return {"columns": ["what", "figure"], "rows": rows + [["wrong", report["wrong"] or "nothing"]], "ok": done.returncode == 0}
@@ -235,7 +236,8 @@ def folded(part):
         suites = dict.fromkeys(re.sub(r"^.*/(?=[A-Z])|\..*", "", row[0].strip("`")) for row in rows)
         return ["tests that passed", "of"], [[str(len(rows)), ", ".join(f"`{suite}`" for suite in suites)]]
     if columns[0] == "fuzzer":
-        rows = [row for row in rows[:-1] if row[-1] != "nothing"] + [[f"all {len(rows) - 1}", *rows[-1][1:-1], "nothing" if part["ok"] else ""]]
+        last = [f"all {len(rows) - 1}", *rows[-1][1:-1], "nothing" if part["ok"] else ""]
+        rows = [row for row in rows[:-1] if row[-1] != "nothing"] + [last]
     return columns, rows
 
 
@@ -250,7 +252,7 @@ def section(part):
 
 
 def figure(parts, title, row, column=1):
-    """A cell of a part's table; what is missing is said."""
+    """A cell of a part's table, or "(not run)" if there is no such row."""
     rows = {cells[0]: cells for part in parts if part["title"] == title for cells in part["rows"]}
     return rows[row][column] if row in rows else "(not run)"
 
@@ -262,10 +264,12 @@ def finding(parts, missing):
     kills, recovered = (figure(parts, soak_title, "kills, recovered") + ", ?").split(", ")[:2]
     nothing = " that found nothing" if all(part["ok"] for part in parts if part["title"] == fuzz_title) else ""
     not_run = f" Not run as a part: {', '.join(title.lower() for title in missing)}." if missing else ""
-    text = (f"The library kept what was promised in {promised} of {len(parts)} parts: in {figure(parts, faults_title, 'all')} injected failures of library "
-            f"calls, in {figure(parts, fuzz_title, 'all')} executions of fuzzers{nothing}, and for {recovered} of {kills} killed ranks in a soak of "
-            f"{figure(parts, soak_title, 'calls, each checked on 4 ranks')} checked calls.{not_run} In earlier soaks by hand memory grew by 762 and 2,234 KiB a minute, where "
-            "1,536 are allowed.")
+    faults, executions = figure(parts, faults_title, "all"), figure(parts, fuzz_title, "all")
+    calls = figure(parts, soak_title, "calls, each checked on 4 ranks")
+    text = (f"The library kept what was promised in {promised} of {len(parts)} parts: in {faults} injected failures of "
+            f"library calls, in {executions} executions of fuzzers{nothing}, and for {recovered} of {kills} killed "
+            f"ranks in a soak of {calls} checked calls.{not_run} In earlier soaks by hand memory grew by 762 and 2,234 "
+            "KiB a minute, where 1,536 are allowed.")
     return "\n".join(textwrap.wrap(text, 120))
 
 
@@ -273,10 +277,11 @@ def write_page():
     names = list(ALL_PARTS) + sorted(path.stem for path in PARTS.glob("*.json") if path.stem not in ALL_PARTS)
     parts = [json.loads((PARTS / f"{name}.json").read_text()) for name in names if (PARTS / f"{name}.json").exists()]
     missing = [ALL_PARTS[name][0] for name in ALL_PARTS if not (PARTS / f"{name}.json").exists()]
-    text = (f"# Reliability: what was done to it, and what came of it\n\n{finding(parts, missing)}\n\n" +
-            "\n".join(textwrap.wrap("`studies/reliability.py` writes this page, except for \"Learned by hand\" at the end, which is kept in "
-                                    "`docs/results/reliability/by_hand.txt`. Each part names its command, date and commit. The rows that are folded here "
-                                    "(passed tests, fuzzers that found nothing) are in `docs/results/reliability`.", 120)) + "\n\n")
+    about = ("`studies/reliability.py` writes this page, except for \"Learned by hand\" at the end, which is kept in "
+             "`docs/results/reliability/by_hand.txt`. Each part names its command, date and commit. The rows that are "
+             "folded here (passed tests, fuzzers that found nothing) are in `docs/results/reliability`.")
+    about = "\n".join(textwrap.wrap(about, 120))
+    text = f"# Reliability: what was done to it, and what came of it\n\n{finding(parts, missing)}\n\n{about}\n\n"
     text += "\n".join(section(part) for part in parts)
     if missing:
         text += "\n## Not run yet\n\n" + "".join(f"* {title}\n" for title in missing)

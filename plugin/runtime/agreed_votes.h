@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The votes that ended with a yes which was sent to all of their ranks. They are remembered for the rest
-// of the job, because a rank whose connection broke may ask again at any time. A leader has some hundred
-// votes for each communicator, at 16 bytes each.
+// The votes that ended with a yes, after the leader sent this verdict to all ranks. They are remembered for
+// the rest of the job, because a rank whose connection broke may ask again at any time. A leader has some
+// hundred votes for each communicator, at 16 bytes each.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +28,8 @@ class AgreedVotes {
   }
 
  private:
-  // A set needs 64 bytes for each vote, a sorted vector 16. So votes move from the set to the vector,
-  // 256 at a time.
+  // Votes move from the set to the vector when the set holds this many. A set needs 64 bytes for each vote, a
+  // sorted vector 16.
   static constexpr size_t kRecent = 256;
 
   std::set<ControlToken> recent_;

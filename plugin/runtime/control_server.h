@@ -77,8 +77,8 @@ class ControlServer {
     bool ran_out = false;    // the vote lasted its whole time
     std::set<int> answered;  // before an init: members that pledged or declined, in time or later
     std::set<int> informed;  // members to whom a yes was sent
-    // True if the vote is no longer needed. Such votes are dropped, because each communicator and each of its
-    // keys has one.
+    // True if all ranks have been sent a yes. Such votes move to agreed_, which takes less memory: a job has
+    // a vote for each communicator and for each of its keys.
     bool over() const { return informed.size() >= n_ranks; }
   };
 
@@ -96,11 +96,10 @@ class ControlServer {
   Vote& VoteOf(const PledgeMessage& pledge);
   // Returns the verdict that this connection waits for; null if there is none yet.
   const Verdict* VerdictOf(const Peer& peer) const;
-  // Notes that the verdict was sent to `peer`, and drops a vote that is over. A vote that ended with a no
-  // stays, for its reason.
+  // Notes that the verdict was sent to `peer`, and moves a vote that is over to agreed_. A vote that ended
+  // with a no is kept, because later pledges are answered with its reason.
   void NoteInformed(const Peer& peer);
-  // Returns the vote before the communicator's init if it lasted its whole time and a rank never came; else
-  // null.
+  // Returns the vote before the communicator's init if its time ran out and a rank never came; else null.
   const Vote* MissedInit(const PledgeMessage& pledge) const;
   // Refuses at once a vote that could only time out.
   void EndIfHopeless(const PledgeMessage& pledge, Vote& vote);
@@ -119,7 +118,7 @@ class ControlServer {
   // Only the server's thread uses the members below, up to late_situations_.
   std::vector<Peer> peers_;
   int64_t accept_from_ns_ = 0;  // no connection is accepted before this time; 0: any time
-  // Votes stay, because a rank may ask for its verdict at any later time. Those that are over move to
+  // Votes are kept, because a rank may ask for its verdict at any later time. Those that are over move to
   // agreed_.
   std::map<ControlToken, Vote> votes_;
   AgreedVotes agreed_;

@@ -42,8 +42,7 @@ class PledgeSender {
   // - The end of the leader's process, if that process `has_rank` in the communicator. The communicator is
   //   then dead, and NCCL can fail the call as it would without DynamICCL.
   // - For an init, also the end of the leader's process, or `max_disconnected_ms` without a lasting
-  // connection to it.
-  //   This rank has not begun NCCL's init then, so NCCL's init succeeds on no rank.
+  //   connection to it. This rank has not begun NCCL's init then, so NCCL's init succeeds on no rank.
   // Once a pledge may have arrived, no time-out resolves it.
   std::shared_ptr<PendingVerdict> Send(const RendezvousPoint& rendezvous, PledgeMessage pledge, int leader_ms,
                                        std::shared_ptr<const std::atomic<bool>> gone, bool has_rank = false);
@@ -61,7 +60,7 @@ class PledgeSender {
     int64_t next_try_ns = 0;     // when the next attempt is due; while connected: when the verdict is overdue
     int64_t warn_ns = 0;         // when to warn the user that this rank waits; 0: already warned
     int64_t connected_ns = 0;    // when `fd` was made
-    int64_t seen_ns = 0;         // for an init: when it was last examined; 0: not pledged yet
+    int64_t seen_ns = 0;         // for an init: when this pledge was last examined; 0: not pledged yet
     int64_t disconnected_ns = 0;  // for an init: time without a lasting connection
     std::shared_ptr<const std::atomic<bool>> gone;
     std::shared_ptr<PendingVerdict> verdict;

@@ -215,9 +215,12 @@ void LogCommonArms(const Guard& guard, const TablePlan& plan, const TablePlan& b
 
 std::string_view Name(ExpectedFrom from) {
   switch (from) {
-    case ExpectedFrom::kOtherPlaces: return "jobs in other places";
-    case ExpectedFrom::kPolicy: return "the policy";
-    case ExpectedFrom::kBeforeChange: return "steps before the fabric changed";
+    case ExpectedFrom::kOtherPlaces:
+      return "jobs in other places";
+    case ExpectedFrom::kPolicy:
+      return "the policy";
+    case ExpectedFrom::kBeforeChange:
+      return "steps before the fabric changed";
   }
   return "";
 }

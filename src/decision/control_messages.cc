@@ -28,7 +28,7 @@ constexpr size_t kBlockBytes = 60;
 // A text in a message has at most this many bytes; the reason of a verdict may have four times as many.
 constexpr size_t kTextLimit = 128;
 // These numbers state the purpose of a unique id that carries a block: a new communicator, ranks that join a
-// communicator, or a new communicator whose ranks also meet before NCCL initialises it.
+// communicator, or a new communicator whose ranks also vote before NCCL initialises it.
 constexpr uint8_t kBeginning = 0;
 constexpr uint8_t kGrowing = 1;
 constexpr uint8_t kBeginningWithVote = 2;

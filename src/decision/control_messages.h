@@ -42,7 +42,7 @@ struct RendezvousPoint {
   // Token of the communicator for whose unique id this rendezvous point was made.
   ControlToken root{};
   ControlSecret secret{};
-  // True if the ranks also meet before NCCL initialises the communicator of the unique id.
+  // True if the ranks also vote before NCCL initialises the communicator of the unique id.
   bool before_init = false;
 
   bool valid() const { return port != 0; }
@@ -59,7 +59,7 @@ struct UniqueIdBlock {
   // Set in an id for ranks that join a communicator (ncclCommGrow): the token of the grown communicator. Such
   // an id does not carry `policy`.
   std::optional<ControlToken> grown;
-  // Set in an id for a new communicator whose ranks are to meet before NCCL initialises it.
+  // Set in an id for a new communicator whose ranks are to vote before NCCL initialises it.
   bool before_init = false;
 };
 

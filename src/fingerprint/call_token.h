@@ -54,8 +54,9 @@ inline constexpr int kTokenOne = 1 << kTokenFractionBits;
 using CallToken = std::array<int16_t, kTokenFeatures>;
 
 // Returns the call that stands for a question of NCCL to its tuner. A question tells collective, bytes and
-// ranks, but not the data type, the operator and the size of the group: it becomes a lone sum of float32. With
-// bfloat16 instead, the LSTM recognised no job better and one job worse (roles of this project's trainer).
+// ranks, but not the data type, the operator and the size of the group: it becomes a lone sum of float32.
+// With bfloat16 instead, the LSTM recognised no job better and one job worse (roles of this project's
+// trainer).
 inline CollectiveCall CallOfQuestion(Collective collective, uint64_t bytes, int n_ranks) {
   CollectiveCall call;
   call.bytes = bytes;

@@ -13,8 +13,8 @@ namespace dynamiccl {
 struct LinkUse {
   size_t link = 0;
   double used = 0;
-  // Bytes that the transfer sends over the link for each nanosecond that it takes at full speed. Above `used`
-  // if the link's capacity limits `used` but not the transfer.
+  // Bytes that the transfer sends over the link in each nanosecond at full speed. More than `used` if the
+  // transfer's stated time is shorter than the link's capacity allows.
   double sent = used;
 
   friend bool operator==(const LinkUse&, const LinkUse&) = default;

@@ -384,7 +384,7 @@ TEST_F(ControlPlane, InitsAreNotAgreedUponWithoutTheProcessThatMadeTheId) {
 }
 
 // Programs start at different times, but are in NCCL's init together.
-TEST_F(ControlPlane, RankThatWasLateToAnInitIsWaitedForAtTheTable) {
+TEST_F(ControlPlane, RankThatWasLateToAnInitIsWaitedForWhenItAttests) {
   Start(kReachMs);
   PledgeSender sender;
   EXPECT_THAT(sender.Send(Rendezvous(), AboutInit(0, 2), kLongMs, nullptr)->Wait().reason,
@@ -408,7 +408,7 @@ TEST_F(ControlPlane, RankThatNeverCameToAnInitIsNotWaitedForAgain) {
   EXPECT_THAT(verdict->reason, HasSubstr("missing 1"));
 }
 
-// Ranks that were at the late init pledge no other; ranks that are new do not know of it.
+// Ranks that took part in the late init pledge about no other init. New ranks do not know of the late one.
 TEST_F(ControlPlane, RanksThatAreNewAfterALateInitDoNotEndTheVotesOfOthers) {
   Start(kReachMs);
   PledgeSender sender;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks and their leader over real connections that lose messages: whichever of the first messages about a
-// vote or a switch are lost, with their connection or on one that holds, all ranks get the verdict, and
-// the time that each loss costs is bounded.
+// Ranks and their leader over real connections that lose messages. The tests lose each choice of the first
+// messages about a vote or a switch, with their connection or on one that holds. All ranks must get the
+// verdict, and each loss may cost a bounded time.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 

@@ -70,7 +70,7 @@ dynamiccl() { "$DYNAMICCL_BIN" "$@"; }
   run dynamiccl run -n 2 --rules rules.csv -- touch started
   [[ "$status" -eq 2 && "$output" == *"rules.csv:1: column 2: 2 columns, a rule has"* ]]
   [ ! -e started ]
-  # By the variable the same file does not stop a job, which may be somebody else's.
+  # A file that the environment variable names does not stop the job, because a user may have set it for all jobs.
   DYNAMICCL_POLICY="$PWD/p.dcpolicy" dynamiccl run -n 2 -- touch started
   [ -e started ]
 }

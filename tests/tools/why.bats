@@ -154,7 +154,7 @@ END
   run "$DYNAMICCL_BIN" why dump_rank_0.json dump_rank_1.json
   [ "$status" -eq 0 ]
   [[ "$output" == *"What is wrong"* && "$output" == *"dynamiccl hang dump_rank_0.json dump_rank_1.json"* ]]
-  # Full buffers: the dumps begin at calls 4 and 0.
+  # The buffer of rank 0 was full, so its dump begins at call 4 and that of rank 1 at call 0.
   python3 - <<'END'
 import json
 

@@ -41,7 +41,7 @@ struct RankOutcome {
 
 class RankProcesses {
  public:
-  // Rank and rendezvous of torchrun; at one rank none of its variables.
+  // Starts the ranks with torchrun's variables for rank and rendezvous; a single rank gets none of them.
   explicit RankProcesses(const Launch& launch);
   // Kills the ranks that Wait() has not reaped.
   ~RankProcesses();

@@ -35,7 +35,7 @@ namespace {
 
 // Number of bytes at the beginning of a file that suffice to recognise a trace of DynamICCL.
 constexpr size_t kHeadOfOurs = 256;
-// The default of DYNAMICCL_TRACE_RECORDS.
+// The number of records that a thread keeps unless DYNAMICCL_TRACE_RECORDS says otherwise.
 constexpr uint64_t kRecordsByDefault = 262144;
 
 struct HangOptions {

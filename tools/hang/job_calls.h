@@ -94,9 +94,9 @@ struct JobProcess {
   // inside the library, the one that entered last counts.
   std::optional<uint64_t> inside;
   bool inside_init = false;
-  // NoteWhatStops found the process on this machine.
+  // True if NoteWhatStops found the process on this machine.
   bool alive = false;
-  // What stops the process, in words that follow "it is"; empty: nothing that is known.
+  // What stops the process, in words that follow "it is": "stopped by a signal ...". Empty: nothing known.
   std::string stopped;
 };
 

@@ -159,8 +159,7 @@ HangFinding BehindFinding(const JobCalls& job, const Standing& standing, const s
   if (open)
     finding.text.emplace_back(
         "a trace does not tell a kill from _exit: `dynamiccl record -n` notes how its ranks end; else "
-        "torchrun's "
-        "output or sacct has the exit status, and dmesg what the kernel killed");
+        "torchrun's output or sacct has the exit status, and dmesg what the kernel killed");
   return finding;
 }
 
@@ -267,7 +266,7 @@ std::optional<HangFinding> UnlikeInits(uint64_t id, const JobCommunicator& commu
   std::map<int32_t, std::vector<int32_t>> ranks_by_size;
   for (const JobInit& init : communicator.inits) ranks_by_size[init.n_ranks].push_back(init.rank);
   if (ranks_by_size.size() < 2) return std::nullopt;
-  HangFinding finding{HangKind::kInitSizesDiffer, id, 0, {}, {"ranks make one communicator of unlike sizes"}};
+  HangFinding finding{HangKind::kInitSizesDiffer, id, 0, {}, {"ranks give one communicator different sizes"}};
   const auto usual = std::max_element(ranks_by_size.begin(), ranks_by_size.end(),
                                       [](auto& a, auto& b) { return a.second.size() < b.second.size(); });
   for (const auto& [size, ranks] : ranks_by_size) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files and states are those of the kernel's documentation: filesystems/proc.rst, admin-guide/cgroup-v2.rst
-// and cgroup-v1/freezer-subsystem.rst.
+// Reads /proc and the control groups. Their files and states are in the kernel's documentation:
+// filesystems/proc.rst, admin-guide/cgroup-v2.rst and cgroup-v1/freezer-subsystem.rst.
 #include "tools/hang/stopped_processes.h"
 
 #include <fmt/format.h>
@@ -14,8 +14,8 @@
 namespace dynamiccl {
 namespace {
 
-// The longest file that is read, /proc/PID/maps, has a line of about 100 bytes for each of at most 65,530
-// mappings (the kernel's default).
+// Enough for the longest file, /proc/PID/maps: a line of about 100 bytes for each of at most 65,530 mappings
+// (the kernel's default).
 constexpr size_t kMaxFileBytes = 32 << 20;
 
 std::string TextOf(const std::string& path) {

@@ -10,9 +10,9 @@
 
 namespace dynamiccl {
 
-// Sets `alive` and `stopped` of the process that writes the trace at `path`. A process is recognised by
-// having the file mapped, so processes of other machines, those that have ended and those that this user may
-// not read are left as they are. `root` stands before /proc and /sys; tests pass another one.
+// Sets `alive` and `stopped` of the process that writes the trace at `path`, which has this file mapped. Does
+// nothing for a process of another machine, one that has ended, and one that this user may not read. `root`
+// stands before /proc and /sys; tests pass another folder.
 void NoteWhatStops(const std::string& path, JobProcess& process, const std::string& root = "");
 
 }  // namespace dynamiccl

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Bytes at the end of a job's output in which its last line is looked for, and the most that is quoted of it.
+// The last line is looked for in this many bytes at the end of a job's output, and quoted up to kQuotedBytes.
 constexpr std::streamoff kEndBytes = 4096;
 constexpr size_t kQuotedBytes = 200;
 

@@ -15,8 +15,7 @@ namespace dynamiccl {
 // The hint for a user whose job called no NCCL.
 inline constexpr const char* kCallsNoNcclHint =
     "a program that links NCCL statically cannot be recorded (`dynamiccl doctor` says more), and without a "
-    "GPU "
-    "a PyTorch script has to name the backend dynamiccl (docs/torch_backend.md)";
+    "GPU a PyTorch script has to name the backend dynamiccl (docs/torch_backend.md)";
 
 // The end of the launch, and the contents of the merged trace.
 struct RecordedLaunch {

@@ -51,8 +51,8 @@ struct TuneResult {
   size_t starts = 0;
   // Seconds that the tune was given (TuneOptions::budget_s).
   double budget_s = 0;
-  // The budget in seconds that the next turn needed, if the search ended before it was over for lack of time;
-  // else 0.
+  // The budget in seconds with which the search could have made its next turn, if the budget ended the
+  // search; else 0.
   double needed_s = 0;
   // Candidates with which the job was never started.
   std::vector<Candidate> not_tried;
@@ -111,10 +111,11 @@ class TuneSession {
   Status RunTurn(TuneSearch& search, const std::vector<size_t>& turn);
   // Gives up a candidate that failed, is not in effect, or makes the same calls as another.
   void Weigh(TuneSearch& search, size_t candidate, const JobStart& start);
-  // Seconds since the tune began, if the job were started so many times more.
+  // Returns the expected seconds from the tune's beginning to the end of `starts` more starts of the job.
   double ElapsedAfter(size_t starts) const;
   bool FitsBudget(size_t starts) const { return ElapsedAfter(starts) <= given_.budget_s; }
-  // The error of a tune that ends because the unchanged job failed or had other steps `tries` times in a row.
+  // Returns the error of a tune that ends because the unchanged job failed, or had other steps than in its
+  // first start, `tries` times in a row.
   Error UnchangedFailed(const JobStart& start, int turn, int tries) const;
 
   const CommandLine& line_;

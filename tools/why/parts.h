@@ -63,7 +63,7 @@ std::vector<std::string> ChoiceLines(const WhyInput& input, const WhyFacts& fact
 // What is wrong with a job.
 struct Trouble {
   std::vector<std::string> lines;
-  // HangDiagnosis::unmatched, if the ranks' calls had to be compared.
+  // HangDiagnosis::unmatched; empty if the ranks' calls were not compared.
   std::vector<int32_t> unmatched;
 };
 // Names calls that differ between ranks, and the rank for which a job that stood still was waiting.

@@ -184,7 +184,7 @@ class Dump {
   }
 
   // Gives the entry's call the number that PyTorch gave it. The dumps of ranks that replaced unequal numbers
-  // of entries begin at different calls, so counting from the first entry would number them unlike.
+  // of entries begin at different calls. Counting from the first entry would give one call two numbers.
   void NumberAsPyTorch(uint32_t communicator, const Entry& entry) {
     if (entry.sequence <= 0) return;
     const bool between_two = entry.collective == Collective::kSend || entry.collective == Collective::kRecv;
@@ -301,7 +301,8 @@ class Dump {
   std::map<std::string, uint64_t> skipped_;
   FrameworkMarks frameworks_;
   uint64_t unfinished_ = 0;
-  // The lowest record_id of an entry. PyTorch numbers all entries from 0 and replaces the oldest ones.
+  // The lowest record_id of an entry, and so the number of entries that are gone: PyTorch numbers all entries
+  // from 0 and replaces the oldest ones.
   int64_t replaced_ = INT64_MAX;
   RankSection section_;
 };

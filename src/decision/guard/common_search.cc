@@ -48,9 +48,9 @@ constexpr double kWaitedErrors = 2;
 // faster by this much, in logs. The estimate combines the belief with the steps of this job.
 constexpr double kStillBelieved = 0.02;
 
-// A config that most keys used before a change of the fabric is given up when this many steps have used it and
-// its estimated gain is below this share of what it was. With a small gain it would lead a narrow search, and
-// a changed fabric calls for a wide one.
+// A config that most keys used before a change of the fabric is given up if at least kUsesToContradict steps
+// have used it and its estimated gain is below kKeptOfGain of the gain before the change. With a small gain
+// it would lead a narrow search, and a changed fabric calls for a wide one.
 constexpr uint32_t kUsesToContradict = 2;
 constexpr double kKeptOfGain = 0.5;
 

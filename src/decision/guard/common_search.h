@@ -60,7 +60,8 @@ class CommonSearch {
   // promise.
   void Believe(const Belief& belief) { belief_ = belief; }
   const std::optional<Belief>& belief() const { return belief_; }
-  // The circumstances in which configs are expected to have an effect; nothing until times of calls show them.
+  // The circumstances in which configs are expected to have an effect. Nothing until times of calls show
+  // them.
   void Know(const std::optional<Circumstances>& circumstances) { circumstances_ = circumstances; }
   const std::optional<Circumstances>& circumstances() const { return circumstances_; }
   bool began() const { return search_.began(); }
@@ -108,8 +109,8 @@ class CommonSearch {
                     const StepExperiment& experiment) const;
   // True if the config is the believed one and the steps of this job do not contradict the belief.
   bool IsBelieved(const CollectiveConfig& config, const StepExperiment& experiment) const;
-  // True if steps before a change of the fabric let the search believe in this config, and steps since then do
-  // not contradict.
+  // True if steps before a change of the fabric let the search believe in this config, and steps since then
+  // do not contradict.
   bool IsKept(const CollectiveConfig& config, const StepExperiment& experiment) const;
   // True if steps show that a config which most keys used before a change of the fabric gains much less now.
   bool HasLostItsGain(const StepExperiment& experiment) const;

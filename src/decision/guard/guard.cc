@@ -241,8 +241,8 @@ bool Guard::IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const {
 
 CollectiveConfig Guard::ChoiceNext(const GuardedKey& key, bool adopt) const {
   if (MustRevoke(key)) return kLeaveNcclAlone;
-  // After a change of the fabric all keys try together what most of them used, or each choice is proved again
-  // by steps. A choice that steps cannot prove is replaced by NCCL's.
+  // After a change of the fabric all keys together try the config that most of them used, or steps prove each
+  // choice again. A choice that steps cannot prove is replaced by NCCL's.
   if (regime_changed() && ((used_before_ && searches_together()) || (!key.drawn() && !StepsCanProve(key))))
     return kLeaveNcclAlone;
   if (!adopt) return key.choice();
@@ -413,7 +413,8 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
   if (!done.revocation) adopt_from_ns_ = now_ns + kGuardAdoptionSpacingNs;
 }
 
-// The effect of an adoption is that of its steps as trials. If no or few steps have tried a choice, it has none.
+// The effect of an adoption is that of its steps as trials. If no or few steps have tried a choice, it has
+// none.
 void Guard::AwaitVersion(const Proposal& proposal) {
   const auto known = [](const SeenConfig& seen) {
     const bool is_known = seen.steps > 0 && seen.effect.error <= kKnownEffect;

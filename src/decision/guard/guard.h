@@ -273,7 +273,8 @@ class Guard {
   void JudgeCommon();
   // Ends the common search. `winner`: the config that all keys adopted, if one was found.
   void EndCommon(const std::optional<CollectiveConfig>& winner);
-  // Returns the nanoseconds of a step with NCCL's choices, also while most steps use the common search's leader.
+  // Returns the nanoseconds of a step with NCCL's choices, also while most steps use the common search's
+  // leader.
   double StepNsOfNccls() const;
   // Returns the slowness of calls and the share of communication in a step, both under NCCL's choice. Returns
   // nothing without times of calls, or if keys use other choices: findings compare configs with NCCL's
@@ -326,13 +327,14 @@ class Guard {
   std::vector<SettledKey> SettledNow() const;
   // Keeps the settled choices apart and forgets times and effects, because the fabric changed.
   void Relearn();
-  // True if the change of the fabric that is to be answered made steps 10 % longer or shorter. A smaller one
-  // may be noise, or leaves little to gain, so each key's choice then stays in use while it is proved again.
+  // True if the latest change of the fabric made steps 10 % longer or shorter. A smaller change may be noise,
+  // or leaves little to gain, so each key's choice then stays in use while it is proved again.
   bool StepsFelt() const;
-  // Returns the config that keys with most of the bytes use and steps have found, with its effect on a step;
-  // nothing if there is none. After a change of the fabric the common search begins with it.
+  // Returns the config that steps have found and that keys with at least half of the bytes use, with its
+  // effect on a step; nothing if there is none. After a change of the fabric the common search begins with
+  // it.
   std::optional<Belief> MostUsed() const;
-  // True if times of calls have shown the circumstances since the common search began, so that it can be told
+  // True if times of calls have shown the circumstances since the common search began. The guard can then ask
   // which config is promising.
   bool HasNewCircumstances() const;
   // True if a search should first wait for times of calls. After a change of the fabric, new times say which
@@ -365,7 +367,8 @@ class Guard {
   // Notes what begins with the first call of the version that was just committed; called before TakeUp.
   void AwaitVersion(const Proposal& proposal);
   // If this is the first call of an awaited version, tells the watches of steps what its choices are expected
-  // to change. Calls of earlier versions are no evidence about a changed fabric, so the experiment begins here.
+  // to change. Calls of earlier versions are no evidence about a changed fabric, so the experiment begins
+  // here.
   void BeginVersion(const GuardedCall& call);
   // Updates a key to its entry in the committed plan.
   void TakeUp(const KeyPlan& entry);
@@ -402,8 +405,8 @@ class Guard {
   // True once a version of this experiment was proposed to compare proven choices with NCCL's own. It is
   // proposed only once, because a plan may have no room for all keys (Fitting).
   bool proofs_asked_ = false;
-  // A committed version whose first call TakeStepOf has not seen yet; 0: there is none. If several are awaited,
-  // the last one's number stands here, and the other members hold for all of them.
+  // A committed version whose first call TakeStepOf has not seen yet; 0: there is none. If several are
+  // awaited, the last one's number stands here, and the other members hold for all of them.
   struct Awaited {
     uint32_t version = 0;
     bool answers_change = false;   // of the fabric
@@ -420,13 +423,13 @@ class Guard {
   CommonSearch proposed_common_;
   std::optional<CollectiveConfig> proposed_winner_;
   bool changed_circumstances_ = false;  // the fabric changed since the last search began
-  // The config that most keys used before a change of the fabric, until the search after it has ended or given
-  // the config up.
+  // The config that most keys used before a change of the fabric, until the search after it has ended or
+  // given the config up.
   std::optional<Belief> used_before_;
   // Findings of the common search that ended last.
   std::vector<std::pair<FindingKey, StepFinding>> kept_findings_;
-  // True after a change of the fabric while the experiment proves each key's choice again that steps had found
-  // before.
+  // True after a change of the fabric, while the experiment compares the choices that steps had found before
+  // it with NCCL's own again.
   bool proves_again_ = false;
   // The result of the common search in this experiment: the config that all keys adopted, and its effect on a
   // step. Without one the effect is 0.

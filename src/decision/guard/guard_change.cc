@@ -21,10 +21,10 @@ constexpr uint32_t kBlocksToConfirm = 2;
 // (timing_detector.cc).
 constexpr double kLeastChange = 0.0953;
 
-// A config is used by most keys if keys with this share of the bytes use it.
+// A config counts as the one that most keys use if keys with this share of the bytes use it.
 constexpr double kMostUsed = 0.5;
-// What such a config is believed to gain on the changed fabric at least, and the standard error of the belief,
-// both in logs. Steps outweigh a belief with this error after two or three uses.
+// The least gain that such a config is believed to have on the changed fabric, and the standard error of the
+// belief, both in logs. Steps outweigh a belief with this error after two or three uses.
 constexpr double kLeastBelieved = 0.05;
 constexpr double kErrorAfterChange = 0.2;
 
@@ -177,8 +177,9 @@ bool Guard::StepsFelt() const {
   return usual_ns > 0 && std::abs(std::log(experiment_.step_ns() / usual_ns)) >= kLeastChange;
 }
 
-// The effect is that of all keys together if they adopted the config together, else the sum of its effects on
-// the keys. It says little about the changed fabric, so steps that use the config there soon outweigh it.
+// If all keys adopted the config together, the effect is the one that steps then showed. Otherwise it is the
+// sum of the config's effects on the keys. An effect from before the change says little about the changed
+// fabric, so the belief's error is large.
 std::optional<Belief> Guard::MostUsed() const {
   const auto share_of = [this](const CollectiveConfig& config) {
     double share = 0;
@@ -206,7 +207,8 @@ void Guard::Relearn() {
     settled_before_.insert_or_assign(std::pair(KeyCode(settled.key), settled.fabric), settled);
   fabric_of_keys_ = fabric();
   changed_circumstances_ |= common_.circumstances().has_value();
-  // If a proposal fails, Relearn is called again at once. The effects of before are then forgotten already.
+  // If a proposal fails, Relearn is called again at once. By then the effects from before the change are
+  // forgotten, so the first call's result is kept.
   if (!used_before_ && StepsFelt()) used_before_ = MostUsed();
   settled_.clear();
   confirmed_.clear();

@@ -202,8 +202,8 @@ void Guard::PlanCommon(GuardReason reason, bool adopt, TablePlan& plan) {
   if (!common_.began() || !common_.circumstances()) UseFindings();
   const bool begins = reason == GuardReason::kSearch;
   if (begins) changed_circumstances_ = false;
-  // What most keys used before a change of the fabric stays in use in most steps from the version on that
-  // answers the change.
+  // The config that most keys used before a change of the fabric stays in use in most steps, from the version
+  // that answers the change on.
   const bool goes_on = regime_changed() && used_before_;
   // An arm that was much too slow is replaced at once.
   const bool opens = (adopt && (begins || common_.began())) || reason == GuardReason::kArmTooSlow;

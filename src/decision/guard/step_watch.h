@@ -19,8 +19,9 @@ class StepWatch {
   // the step's time over that before the change. The proof takes 23 samples after the change. A sample is one
   // step, or several that together last kLeastNs.
   std::optional<double> Take(double log_ns, int64_t at_ns);
-  // Steps use other configs from now on, which change the log of a step's time by `effect`. The usual time
-  // moves with it, so a change of the fabric right afterwards is not missed. Without an effect it is forgotten.
+  // Call this when steps begin to use other configs, which change the log of a step's time by `effect`. The
+  // usual time moves by `effect`, so a change of the fabric right afterwards is not missed. Without an effect
+  // the usual time is forgotten.
   void Adopt(std::optional<double> effect);
   void Forget() { Adopt(std::nullopt); }
 

@@ -28,7 +28,8 @@ class TimeReference {
   std::optional<double> Residual(double value, double least_spread, bool learns);
   // Lets the reference drift towards a residual that Residual returned.
   void Follow(double residual, double least_spread);
-  // Moves the reference by `by`, in logs, because the usual value changed for good. Values learnt so far stay.
+  // Moves the reference by `by`, in logs, because the usual value changed for good. Values learnt so far
+  // stay.
   void Shift(double by) { middle_ += by; }
   // Moves the reference and the values learnt so far, because later values are expected to differ by `by`.
   void Expect(double by);

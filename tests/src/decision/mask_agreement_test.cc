@@ -177,7 +177,7 @@ TEST_F(MaskAgreementTest, ARankThatIsAlwaysLateEndsTheTries) {
   EXPECT_EQ(leader_.votes(), 8u);
 }
 
-// Rank 2 never comes: the communicator costs its leader as many late votes as it may, not more.
+// Rank 2 never comes. The other ranks join 3 votes, which the leader ends as late, and no more.
 TEST_F(MaskAgreementTest, WhereARankNeverCameTheOthersGoToSomeVotesOnly) {
   MaskAgreement limited(
       std::make_unique<RankExchange>(leader_, 0), [](const CallSituation&, const Verdict&) {}, 3);

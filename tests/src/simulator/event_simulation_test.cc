@@ -123,7 +123,7 @@ TEST(EventSimulation, BytesAreConserved) {
   }
 }
 
-// The closed form may state a transfer that is faster than a port or a network.
+// The closed form may give a transfer a time in which a port or a network cannot carry its bytes.
 TEST(EventSimulation, BytesOfATransferThatIsFasterThanItsLinksAreAllCounted) {
   const RankProgram program{{{0, kTransfer}}, {Issue(0), Wait(0)}};
   const SimulationResult result = Simulated(JobOfAll(4, 2, program, 5, 5));

@@ -37,7 +37,7 @@ struct Program {
   std::vector<bool> inside;              // the last step has not returned
   std::vector<bool> left_out;            // no trace
   std::vector<bool> closed;
-  std::vector<InsideMark> inits;  // by rank; what 0: none
+  std::vector<InsideMark> inits;  // by rank; none if its `what` is 0
 };
 
 Step RandomStep(std::mt19937_64& random) {

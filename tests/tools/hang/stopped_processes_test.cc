@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that are really stopped, and control groups as the kernel shows them.
+// The tests stop child processes, and write the files by which the kernel shows frozen control groups.
 #include "tools/hang/stopped_processes.h"
 #include "tools/hang/hang_findings.h"
 
@@ -89,7 +89,7 @@ TEST(StoppedProcesses, ADebuggerIsNamed) {
   EXPECT_THAT(Noted(child.id(), path).stopped, HasSubstr(fmt::format("stopped by process {} (", getpid())));
 }
 
-// The number may be that of another process by now, or belong to another machine.
+// The trace's process id may now be that of another process, or belong to another machine.
 TEST(StoppedProcesses, AProcessThatDoesNotWriteTheTraceIsNotTheRank) {
   const std::string path = TraceFile(), other = path + ".other";
   std::ofstream(other) << "x";

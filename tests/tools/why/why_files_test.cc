@@ -178,7 +178,7 @@ TEST(WhyFiles, AFileThatHoldsAProcessTwiceIsAnError) {
   EXPECT_THAT(input.error().message, HasSubstr("t.ctrace: process 100 (rank 0) stands in it twice"));
 }
 
-// The n-th send cannot be told from a later one if records of before are missing.
+// If earlier records are missing, it is not known which send is the n-th.
 TEST(WhyFiles, SendsOfARankThatLostRecordsAreSaidToBeUnmatched) {
   const Folder folder;
   const std::string file = folder.File("t.ctrace");

@@ -67,7 +67,7 @@ TEST(FlightRecorder, SaysWhatItCannotFill) {
   EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("1 call had not ended")));
 }
 
-// The buffer of a long job keeps the last calls alone, and not the same ones on all ranks.
+// In a long job the buffer keeps only the last calls, and on each rank other ones.
 TEST(FlightRecorder, CallsOfADumpThatLostItsFirstOnesKeepTheirNumbers) {
   const std::string entry =
       R"({"record_id": RECORD, "profiling_name": "nccl:NAME", "process_group": ["0", "default_pg"],

@@ -183,7 +183,8 @@ WITH_EFFECT = [
 ]
 
 
-# Cases whose processes start as a user's: one that needs sitecustomize before torch is imported, and one of each framework.
+# Cases whose ranks start Python themselves, as a user's do: one that needs sitecustomize before torch is imported, and
+# one of each framework.
 STARTED = {"argument renamed", "views of buckets", "two modules ahead"}
 
 

@@ -237,8 +237,8 @@ TEST(Guard, ASpentBudgetIsRenewedWhenARailFails) {
   }
 }
 
-// All keys use a config that an earlier run found when a rail fails, and now another config is best. All keys
-// search it together. Searching key by key, 29 of the 60 jobs found it within 250 steps.
+// A rail fails while all keys use a config that an earlier run found. Now another config is best, and all
+// keys search together. If each key searched alone, 29 of the 60 jobs would find it within 250 steps.
 TEST(Guard, KeysThatUseOneConfigSearchTogetherWhenARailFails) {
   constexpr size_t kUsed = 8, kBest = 4;
   int found = 0;

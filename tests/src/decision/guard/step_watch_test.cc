@@ -51,7 +51,8 @@ TEST(StepWatch, SeesThatTheyTakeLessAgain) {
   EXPECT_NE(program.Steps(100, 1), 0);
 }
 
-// Steps that an adopted config made shorter by 30 % take longer before the watch has learnt their usual time.
+// An adopted config makes steps shorter by 30 %. They become longer again before the watch has learnt their
+// usual time.
 TEST(StepWatch, SeesAChangeRightAfterAnAdoption) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Program program(seed);

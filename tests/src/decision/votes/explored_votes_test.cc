@@ -78,7 +78,7 @@ template <class Member>
 struct VotesState {
   std::array<VoteRank<Member>, kMaxRanks> ranks;
   std::array<std::optional<Hosted>, kVotes> hosted;
-  // On their way: by vote and rank; verdicts also by what they say.
+  // Messages on their way, one bit each: pledges by vote and rank, verdicts also by their answer.
   uint32_t pledges = 0;
   uint64_t verdicts = 0;
   std::array<uint64_t, kMaxCalls> decided{};  // mask + 1, by call
@@ -194,7 +194,8 @@ class Votes {
     return state.ranks.begin() + static_cast<std::ptrdiff_t>(case_.n_ranks);
   }
 
-  // Pledges of a decided vote change nothing in it.
+  // Packs a vote at the leader into a word. Pledges of a decided vote are left out, because they change
+  // nothing.
   static uint64_t WordOf(const std::optional<Hosted>& hosted) {
     if (!hosted) return 0;
     const auto& verdict = hosted->attestation.verdict();
@@ -373,7 +374,7 @@ TEST(VotesExplored, FindsWrongMembersAndAForgetfulLeader) {
   EXPECT_TRUE(Diverges<TakesTheLeadersEndForANo>());
   EXPECT_TRUE(Diverges<PledgesAfterItWentAlone>());
   EXPECT_TRUE((Diverges<VotingMember, ForgetsVerdicts>()));
-  EXPECT_EQ(Explore<SaysItsPledgeOnce>({.calls = 2, .attested = true}), kEndlessWait);
+  EXPECT_EQ(Explore<SendsItsPledgeOnce>({.calls = 2, .attested = true}), kEndlessWait);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulates votes of ranks under faults, any number of seeds.
+// Simulates votes of ranks under faults, for any number of seeds.
 #include "tests/src/decision/switching/simulation_program.h"
 #include "tests/src/decision/votes/votes_simulation.h"
 

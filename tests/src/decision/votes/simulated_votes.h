@@ -3,7 +3,7 @@
 // NCCL offers them for each situation, by the code that ships, while everything that can go wrong does. An
 // oracle compares the mask of every call. After the faults stop no rank may wait long.
 //
-// Member: VotingMember, or a wrong one. Memory: what the leader keeps of a vote.
+// `Member` is VotingMember, or one that breaks a rule. `Memory` says what the leader keeps of a vote.
 #pragma once
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ struct VoteCounts {
   uint64_t converged = 0;
 };
 
-// A vote's name, 0 being the one about the communicator.
+// The number of a vote. Vote 0 is the one about the communicator.
 using VoteName = uint32_t;
 
 struct VoteMessage {
@@ -70,7 +70,7 @@ class SimulatedVotes final : public SimulatedLife<VoteMessage, VoteCounts> {
   struct Sent {
     VoteMessage pledge;
     int64_t reach_until_ns = 0;
-    int64_t say_ns = 0;
+    int64_t next_send_ns = 0;
     std::shared_ptr<PendingVerdict> verdict;
     Member member;
   };
@@ -211,7 +211,7 @@ class SimulatedVotes final : public SimulatedLife<VoteMessage, VoteCounts> {
   }
 
   void Say(Rank& rank, Sent& sent) {
-    if (rank.crashed || now_ < sent.say_ns) return;
+    if (rank.crashed || now_ < sent.next_send_ns) return;
     if (now_ >= sent.reach_until_ns && sent.member.FallBackToNccl("")) ++counts_.alone;
     const bool reached = network_.Reachable(now_, rank.index) && network_.Reachable(now_, leader_) &&
                          !all_ranks_[static_cast<size_t>(leader_)].crashed;
@@ -220,7 +220,7 @@ class SimulatedVotes final : public SimulatedLife<VoteMessage, VoteCounts> {
     if (!sent.member.Pledge()) return;
     counts_.asked_again += again ? 1 : 0;
     // Connections hold, whatever is lost on them.
-    sent.say_ns = now_ + PatienceOf(sent.pledge) + kAnswerNs;
+    sent.next_send_ns = now_ + PatienceOf(sent.pledge) + kAnswerNs;
     Send(rank, leader_, sent.pledge);
   }
 
@@ -361,7 +361,7 @@ class SimulatedVotes final : public SimulatedLife<VoteMessage, VoteCounts> {
   int leader_ = 0;
   uint64_t situations_ = 1;
   int unlike_ = 0;
-  int64_t expire_ns_ = kNeverNs;  // no open vote ends before
+  int64_t expire_ns_ = kNeverNs;  // when the first open vote ends
   int64_t calm_ns_ = kNeverNs;
   uint64_t calm_from_ = 0;
 };

@@ -20,7 +20,7 @@ constexpr Protocol<VoteCounts> kProtocols[] = {
     {"alone", "a rank that went alone pledges later", kDivergent,
      Run<PledgesAfterItWentAlone, RemembersVerdicts>},
     {"forgets", "the leader forgets what it has told", kDivergent, Run<VotingMember, ForgetsVerdicts>},
-    {"once", "no pledge is repeated", kEndlessWait, Run<SaysItsPledgeOnce, RemembersVerdicts>},
+    {"once", "no pledge is repeated", kEndlessWait, Run<SendsItsPledgeOnce, RemembersVerdicts>},
 };
 
 }  // namespace

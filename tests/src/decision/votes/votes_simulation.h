@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulated votes of ranks: the protocol that ships, and wrong ones that the same harness must find.
+// Simulates votes of ranks by the shipped protocol, and by wrong protocols that the simulation must find.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace dynamiccl::testing {
 
-// The first is the one that ships; each of the others breaks one rule.
+// Returns the protocols. The first is the shipped one; each of the others breaks one rule.
 std::span<const Protocol<VoteCounts>> VoteProtocols();
 
 std::string Describe(const VoteCounts& counts);

@@ -8,7 +8,7 @@
 namespace dynamiccl::testing {
 namespace {
 
-// "Again" is printed so that simulate_votes repeats what failed.
+// Returns the failure, and the command of simulate_votes that repeats it.
 std::string Again(const SimulationResult<VoteCounts>& result) {
   return result.failing_seed ? fmt::format("{}; again: simulate_votes --seed {} --decisions 100000",
                                            result.failure, *result.failing_seed)

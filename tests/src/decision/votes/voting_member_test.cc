@@ -22,7 +22,7 @@ TEST(VotingMember, GoesAloneOnlyAsLongAsItHasNotPledged) {
   EXPECT_FALSE(pledged.decision());
 }
 
-TEST(VotingMember, SaysItsPledgeAgainUntilItHasTheVerdict) {
+TEST(VotingMember, SendsItsPledgeAgainUntilItHasTheVerdict) {
   VotingMember member;
   for (int again = 0; again < 3; ++again) EXPECT_TRUE(member.Pledge());
   member.ApplyVerdict(kYes);

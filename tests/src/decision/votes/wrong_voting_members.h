@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members and a leader's memory that break one rule of a vote each. They look sound in a quiet run; the
-// harness must find their divergence or their endless wait.
+// Members, and a memory of the leader, each of which breaks one rule of a vote. They work in a run without
+// faults. The simulation must find that their ranks diverge or wait for ever.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ class TakesTheLeadersEndForANo : public VotingMember {
   void LeaderEnded() { ApplyVerdict({false, true, "the leader has ended"}); }
 };
 
-// Goes alone, and says its pledge all the same when the leader can be reached again.
+// Goes alone, and sends its pledge all the same when the leader can be reached again.
 class PledgesAfterItWentAlone : public VotingMember {
  public:
   bool Pledge() {
@@ -35,13 +35,13 @@ class PledgesAfterItWentAlone : public VotingMember {
   void PledgesWhenItHasDecided() const {}
 };
 
-// Says its pledge once: what is lost is lost.
-class SaysItsPledgeOnce : public VotingMember {
+// Sends its pledge once, even if the pledge is lost.
+class SendsItsPledgeOnce : public VotingMember {
  public:
   bool Pledge() { return !pledged() && VotingMember::Pledge(); }
 };
 
-// What a leader keeps of a vote whose verdict it has told to all who asked.
+// Says whether a leader keeps the verdict of a vote after it has told all ranks that asked.
 struct RemembersVerdicts {
   static constexpr bool kForgetsTold = false;
 };

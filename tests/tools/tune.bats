@@ -300,6 +300,9 @@ SCRIPT
   run "$DYNAMICCL_BIN" tune -n 2 -- sh -c 'echo broken; exit 9'
   [[ "$status" -eq 4 && "$output" == *"the job failed"*"tune/job.log and ends with: broken" ]]
   grep -q broken tune/job.log
+  make_job
+  run "$DYNAMICCL_BIN" tune -- sh -c '"$0" run -n 2 -- "$0" replay job.ctrace; echo broken; exit 9' "$DYNAMICCL_BIN"
+  [[ "$status" -eq 4 && "$output" == *"the job failed"*"tune/job.log and ends with: broken" ]]
   run "$DYNAMICCL_BIN" tune -n 2 -- true
   [[ "$status" -eq 4 && "$output" == *"no collective was recorded"*"has to name the backend dynamiccl"* ]]
   run "$DYNAMICCL_BIN" tune -n 2 -- "$DYNAMICCL_BIN" bench all_reduce -b 4K -e 4K -n 3 --rounds 1 --singles 1

@@ -176,15 +176,17 @@ class Dump {
       if (group.empty()) communicator = CommunicatorOf(entries_[i]);
       group.push_back(CallOf(entries_[i]));
       if (i + 1 < entries_.size() && IssuedAsOne(entries_[i], entries_[i + 1])) continue;
-      if (replaced_ > 0) NumberAsPyTorch(communicator, entries_[i]);
+      NumberAsPyTorch(communicator, entries_[i]);
       section_.AppendGroup(communicator, group);
       group.clear();
     }
     return Finish();
   }
 
-  // Gives the entry's call the number that PyTorch gave it. The dumps of ranks that replaced unequal numbers
-  // of entries begin at different calls, so counting from the first entry would number them unlike.
+  // Gives the entry's call the number that PyTorch gave it, if the dump has it. Counting from the first entry
+  // would number ranks unlike: dumps of ranks that replaced unequal numbers of entries begin at different
+  // calls. PyTorch also numbers AllToAll, Gather, Scatter and calls that the import leaves out, so numbers
+  // may be skipped.
   void NumberAsPyTorch(uint32_t communicator, const Entry& entry) {
     if (entry.sequence <= 0) return;
     const bool between_two = entry.collective == Collective::kSend || entry.collective == Collective::kRecv;

@@ -124,7 +124,10 @@ class Dump {
   // Reads an entry; entries that move no data are counted by name.
   Status TakeEntry(JsonValue json, uint64_t offset) {
     const std::string name = json["profiling_name"].Text();
-    replaced_ = std::min(replaced_, IntegerOf(json, "record_id", 0));
+    const int64_t record = std::max<int64_t>(IntegerOf(json, "record_id", 0), 0);
+    replaced_ = std::min(replaced_, record);
+    newest_ = std::max(newest_, record);
+    ++records_;
     if (name.empty())
       return MakeError(ErrorKind::kCorrupt, "{}: byte {}: an entry without \"profiling_name\"", path_,
                        offset);
@@ -268,7 +271,10 @@ class Dump {
     section.closed_at.realtime_ns = section.closed_at.monotonic_ns;
     // A dump is written while the process runs, usually because it hangs, so the process has not ended.
     section.closed = false;
-    section.lost = section.replaced = static_cast<uint64_t>(std::max<int64_t>(replaced_, 0));
+    section.replaced = static_cast<uint64_t>(replaced_);
+    // A dump of active calls only (TORCH_INCLUDE_ONLY_ACTIVE) lacks records between those that it has.
+    section.lost =
+        section.replaced + static_cast<uint64_t>(std::max<int64_t>(newest_ - replaced_ - (records_ - 1), 0));
     for (const char* field : {"algorithm", "protocol", "channels", "role", "stage"})
       imported.unfilled.push_back({field, section_.calls(), "unknown"});
     imported.unfilled.push_back({"reduction operator", section_.calls(), "sum"});
@@ -304,6 +310,8 @@ class Dump {
   FrameworkMarks frameworks_;
   uint64_t unfinished_ = 0;
   // The lowest record_id of an entry. PyTorch numbers all entries from 0 and replaces the oldest ones.
+  int64_t newest_ = 0;   // record_id of the newest record
+  int64_t records_ = 0;  // of all kinds
   int64_t replaced_ = INT64_MAX;
   RankSection section_;
 };

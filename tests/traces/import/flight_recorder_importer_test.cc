@@ -111,6 +111,16 @@ TEST(FlightRecorder, CallsOfADumpThatIsNotFullHaveTheSameNumbers) {
   EXPECT_EQ(imported->trace->sections[0].replaced, 0u);
 }
 
+// With TORCH_INCLUDE_ONLY_ACTIVE=1 a dump lacks calls that ended before others that it has.
+TEST(FlightRecorder, RecordsThatADumpLeavesOutInBetweenAreLost) {
+  std::string dump = DumpFrom(40, {{"all_reduce", 6}, {"all_reduce", 7}});
+  dump.replace(dump.find("\"record_id\": 41"), 15, "\"record_id\": 44");
+  const auto imported = ImportText(dump, "flight-recorder", "trace_rank_1");
+  ASSERT_TRUE(imported);
+  EXPECT_EQ(imported->trace->sections[0].replaced, 40u);
+  EXPECT_EQ(imported->trace->sections[0].lost, 43u);
+}
+
 TEST(FlightRecorder, EveryVersionOfTwoAndNoOther) {
   const std::string text = ContentOf(kSample);
   for (const std::string version : {"2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "1.5", "3.0", ""}) {

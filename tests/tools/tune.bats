@@ -194,7 +194,8 @@ SCRIPT
   rm starts
   FROM=3 TO=99 LASTS=15 run --separate-stderr "$DYNAMICCL_BIN" tune --budget 15s --try ring/simple/1 -o late -- sh job.sh
   [ "$status" -eq 4 ]
-  [[ "$stderr" == *"the job as it is failed in turn 2: its step is not known"*"; another start does not fit into --budget 15s"* ]]
+  [[ "$stderr" == *"the job as it is failed in turn 2: its step is not known"* ]]
+  [[ "$stderr" == *"; another start does not fit into --budget 15s"* ]]
   [[ "$stderr" =~ "another start of it with --budget "([0-9]+)"s or more" && "${BASH_REMATCH[1]}" -gt 15 ]]
   [ "$(wc -l < starts)" -eq 3 ]
 }

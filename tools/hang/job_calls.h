@@ -36,8 +36,8 @@ struct JobMember {
   size_t process = 0;
   // True: the communicator was destroyed or aborted.
   bool ended = false;
-  // Ordered by (call number, index in group). Old calls may be missing at the beginning, but there are no
-  // gaps after that.
+  // Ordered by (call number, index in group). Old calls may be missing at the beginning. After that, a number
+  // is skipped only for a call that the import of another tool's file left out.
   std::vector<JobCall> collectives;
   // Sends and receives in order of issue.
   std::vector<JobCall> transfers;

@@ -29,6 +29,19 @@ struct Standing {
   std::vector<int32_t> absent;
 };
 
+// Returns the number of the first known call from `number` on, which may be one that an import left out;
+// `number` if there is none.
+uint64_t KnownCallFrom(uint64_t number, const JobCommunicator& communicator) {
+  std::optional<uint64_t> known;
+  for (const auto& [rank, member] : communicator.members) {
+    const auto call = std::ranges::lower_bound(member.collectives, number, {},
+                                               [](const JobCall& one) { return one.call.call_number; });
+    if (call != member.collectives.end())
+      known = std::min(known.value_or(UINT64_MAX), call->call.call_number);
+  }
+  return known.value_or(number);
+}
+
 Standing StandingOf(uint64_t id, const JobCommunicator& communicator) {
   Standing standing;
   standing.id = id;
@@ -42,8 +55,9 @@ Standing StandingOf(uint64_t id, const JobCommunicator& communicator) {
   std::stable_sort(standing.behind.begin(), standing.behind.end(), [&](int32_t a, int32_t b) {
     return communicator.members.at(a).next < communicator.members.at(b).next;
   });
-  standing.missing =
-      standing.behind.empty() ? standing.furthest : communicator.members.at(standing.behind.front()).next;
+  standing.missing = standing.behind.empty()
+                         ? standing.furthest
+                         : KnownCallFrom(communicator.members.at(standing.behind.front()).next, communicator);
   for (int32_t rank = 0; rank < communicator.n_ranks; ++rank) {
     if (!communicator.members.contains(rank)) standing.absent.push_back(rank);
   }
@@ -138,7 +152,8 @@ constexpr size_t kMaxTexts = 8;
 
 HangFinding BehindFinding(const JobCalls& job, const Standing& standing, const std::vector<int32_t>& ranks) {
   const JobCommunicator& communicator = job.communicators.at(standing.id);
-  HangFinding finding{HangKind::kBehind, standing.id, communicator.members.at(ranks.front()).next, ranks, {}};
+  const uint64_t missing = KnownCallFrom(communicator.members.at(ranks.front()).next, communicator);
+  HangFinding finding{HangKind::kBehind, standing.id, missing, ranks, {}};
   finding.text.push_back(fmt::format("{} did not issue call {}: {}", RankList(ranks), finding.call_number,
                                      CallText(communicator, finding.call_number)));
   finding.text.push_back(

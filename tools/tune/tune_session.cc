@@ -77,7 +77,7 @@ auto Interrupted(const LaunchOutcome& outcome) {
 // Returns the end of the hint for a user whose job ended well in its first start, but showed no step. Empty
 // if the job failed.
 std::string WhatAStepNeeds(const JobStart& start, const WatchedRun& run, double start_limit_s) {
-  if (!start.failure.starts_with(run.why_no_step)) return {};
+  if (run.why_no_step.empty() || !start.failure.starts_with(run.why_no_step)) return {};
   if (run.when.last_ns == 0) return fmt::format("; {}", kCallsNoNcclHint);
   return fmt::format("; a step has to repeat {} times within --start-limit ({:.0f} s)", kFewestSteps,
                      start_limit_s);

@@ -104,15 +104,17 @@ class RangeSink final : public SectionSink<SeenCalls> {
   Status BeginSection(const TraceSection& description, uint64_t records) override {
     ends_early_ = !description.closed;
     begins_late_ = description.lost > 0;
+    may_have_gaps_ = MayHaveGaps(description);
     return SectionSink::BeginSection(description, records);
   }
   Status Take(std::span<const TraceRecord> records) override {
     for (const TraceRecord& record : records) {
       NoteId(record);
-      if (Is(record, RecordKind::kPointToPoint)) own_[record.communicator].has_point_to_point = true;
+      if (Is(record, RecordKind::kPointToPoint) && IsPointToPoint(static_cast<Collective>(record.collective)))
+        own_[record.communicator].has_point_to_point = true;
       if (!Is(record, RecordKind::kCollective)) continue;
       SeenCalls& seen = own_[record.communicator];
-      if (begins_late_ && record.call_number > seen.end) seen.first = record.call_number;
+      if (may_have_gaps_ && record.call_number > seen.end) seen.first = record.call_number;
       seen.first = std::min(seen.first, record.call_number);
       seen.end = std::max(seen.end, record.call_number + 1);
     }
@@ -148,7 +150,7 @@ class RangeSink final : public SectionSink<SeenCalls> {
     uint64_t stop = UINT64_MAX;  // of the killed rank that came least far
   };
 
-  bool ends_early_ = false, begins_late_ = false;
+  bool ends_early_ = false, begins_late_ = false, may_have_gaps_ = false;
   std::map<uint64_t, Shared> shared_;
 };
 

@@ -21,6 +21,7 @@ struct RankSequence {
   int32_t rank = 0;
   bool may_end_early = false;   // the process was killed
   bool may_begin_late = false;  // the section lost records
+  bool may_have_gaps = false;   // MayHaveGaps
   bool has_point_to_point = false;
   std::vector<IssuedCall> collectives;
 };
@@ -62,18 +63,19 @@ std::map<uint64_t, std::vector<RankSequence>> SequencesByCommunicator(const Trac
       own[number].rank = info.rank;
       own[number].may_end_early = !section.closed;
       own[number].may_begin_late = section.lost > 0;
+      own[number].may_have_gaps = MayHaveGaps(section);
     }
     for (const TraceCall& call : calls.calls) {
       RankSequence& sequence = own[call.communicator];
       if (call.issued.call.collective < Collective::kSendRecv)
         sequence.collectives.push_back(call.issued);
-      else
+      else if (IsPointToPoint(call.issued.call.collective))
         sequence.has_point_to_point = true;
     }
     for (auto& [number, sequence] : own) {
       std::stable_sort(sequence.collectives.begin(), sequence.collectives.end(),
                        [](const IssuedCall& a, const IssuedCall& b) { return PlaceOf(a) < PlaceOf(b); });
-      if (sequence.may_begin_late) DropCallsBeforeLastGap(sequence.collectives);
+      if (sequence.may_have_gaps) DropCallsBeforeLastGap(sequence.collectives);
       all[calls.communicators.at(number).id].push_back(std::move(sequence));
     }
   }
@@ -177,6 +179,10 @@ bool CountsAsNodes(const Members& members, const CommunicatorInfo& info) {
 
 bool IsMergedBefore(const TraceSection& a, const TraceSection& b) {
   return std::tie(a.rank, a.host, a.process_id) < std::tie(b.rank, b.host, b.process_id);
+}
+
+bool MayHaveGaps(const TraceSection& section) {
+  return section.lost > ((section.flags & kTraceImported) != 0 ? section.replaced : 0);
 }
 
 Result<Trace> MergeTraces(std::vector<Trace> traces) {

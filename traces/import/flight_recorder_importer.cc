@@ -124,7 +124,10 @@ class Dump {
   // Reads an entry; entries that move no data are counted by name.
   Status TakeEntry(JsonValue json, uint64_t offset) {
     const std::string name = json["profiling_name"].Text();
-    replaced_ = std::min(replaced_, IntegerOf(json, "record_id", 0));
+    const int64_t record = std::max<int64_t>(IntegerOf(json, "record_id", 0), 0);
+    replaced_ = std::min(replaced_, record);
+    newest_ = std::max(newest_, record);
+    ++records_;
     if (name.empty())
       return MakeError(ErrorKind::kCorrupt, "{}: byte {}: an entry without \"profiling_name\"", path_,
                        offset);
@@ -176,15 +179,17 @@ class Dump {
       if (group.empty()) communicator = CommunicatorOf(entries_[i]);
       group.push_back(CallOf(entries_[i]));
       if (i + 1 < entries_.size() && IssuedAsOne(entries_[i], entries_[i + 1])) continue;
-      if (replaced_ > 0) NumberAsPyTorch(communicator, entries_[i]);
+      NumberAsPyTorch(communicator, entries_[i]);
       section_.AppendGroup(communicator, group);
       group.clear();
     }
     return Finish();
   }
 
-  // Gives the entry's call the number that PyTorch gave it. The dumps of ranks that replaced unequal numbers
-  // of entries begin at different calls. Counting from the first entry would give one call two numbers.
+  // Gives the entry's call the number that PyTorch gave it, if the dump has it. Counting from the first entry
+  // would number ranks unlike: dumps of ranks that replaced unequal numbers of entries begin at different
+  // calls. PyTorch also numbers AllToAll, Gather, Scatter and calls that the import leaves out, so numbers
+  // may be skipped.
   void NumberAsPyTorch(uint32_t communicator, const Entry& entry) {
     if (entry.sequence <= 0) return;
     const bool between_two = entry.collective == Collective::kSend || entry.collective == Collective::kRecv;
@@ -266,7 +271,10 @@ class Dump {
     section.closed_at.realtime_ns = section.closed_at.monotonic_ns;
     // A dump is written while the process runs, usually because it hangs, so the process has not ended.
     section.closed = false;
-    section.lost = section.replaced = static_cast<uint64_t>(std::max<int64_t>(replaced_, 0));
+    section.replaced = static_cast<uint64_t>(replaced_);
+    // A dump of active calls only (TORCH_INCLUDE_ONLY_ACTIVE) lacks records between those that it has.
+    section.lost =
+        section.replaced + static_cast<uint64_t>(std::max<int64_t>(newest_ - replaced_ - (records_ - 1), 0));
     for (const char* field : {"algorithm", "protocol", "channels", "role", "stage"})
       imported.unfilled.push_back({field, section_.calls(), "unknown"});
     imported.unfilled.push_back({"reduction operator", section_.calls(), "sum"});
@@ -301,6 +309,8 @@ class Dump {
   std::map<std::string, uint64_t> skipped_;
   FrameworkMarks frameworks_;
   uint64_t unfinished_ = 0;
+  int64_t newest_ = 0;   // record_id of the newest record
+  int64_t records_ = 0;  // of all kinds
   // The lowest record_id of an entry, and so the number of entries that are gone: PyTorch numbers all entries
   // from 0 and replaces the oldest ones.
   int64_t replaced_ = INT64_MAX;

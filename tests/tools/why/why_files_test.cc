@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that `dynamiccl why` reads in passes, and files that do not say everything.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/tools/why/timed_job.h"
 #include "tools/why/parts.h"
+#include "traces/format/equal_calls.h"
 #include "traces/format/trace_files.h"
+#include "traces/format/trace_merge.h"
 #include "traces/record/recorder.h"
 
 namespace dynamiccl {
@@ -236,6 +239,52 @@ TEST(WhyFiles, AFileThatIsReadInPassesNamesTheRankThatStopped) {
   const Folder folder;
   ASSERT_TRUE(WriteTraceFile(folder.File("t.ctrace"), trace));
   EXPECT_THAT(TextOfFiles({folder.File("t.ctrace")}), HasSubstr("rank 1 did not issue call 16"));
+}
+
+// Writes the dump of a rank of two whose buffer keeps the calls from number `first` on, up to `last`. Every
+// fourth call is an AllToAll, and of every fourth one the name is unknown. `odd` is a call of another size.
+std::string WriteDump(const Folder& folder, int rank, int first, int last, int odd = 0) {
+  std::string entries;
+  for (int i = first; i <= last; ++i) {
+    entries += fmt::format(
+        R"({}{{"record_id":{},"process_group":["0","default_pg"],"collective_seq_id":{},)"
+        R"("profiling_name":"nccl:{}","time_created_ns":{},"input_sizes":[[{}]],"input_dtypes":["Float"],)"
+        R"("output_sizes":[[1024]],"output_dtypes":["Float"],"state":"completed"}})",
+        entries.empty() ? "" : ",", i - 1, i,
+        i % 4 == 0   ? "all_to_all"
+        : i % 4 == 2 ? "_broadcast_oop"
+                     : "all_reduce",
+        1'000'000'000'000'000'000 + i * kMs, i == odd ? 512 : 1024 * (1 + i % 8));
+  }
+  return folder.Write(fmt::format("rank_{}.json", rank),
+                      fmt::format(R"({{"version":"2.9","pg_config":{{"0":{{"ranks":"[0, 1]"}}}},)"
+                                  R"("entries":[{}]}})",
+                                  entries));
+}
+
+TEST(WhyFiles, AFullDumpAndOneThatIsNotFullNumberCallsAlike) {
+  const Folder folder;
+  const std::vector<std::string> alike = {WriteDump(folder, 0, 1, 41), WriteDump(folder, 1, 20, 41)};
+  EXPECT_THAT(TextOfFiles(alike), Not(HasSubstr("What is wrong")));
+  const std::vector<std::string> behind = {WriteDump(folder, 0, 1, 41), WriteDump(folder, 1, 20, 37)};
+  EXPECT_THAT(TextOfFiles(behind),
+              AllOf(HasSubstr("rank 1 did not issue call 38: AllReduce"), HasSubstr("issued up to call 40")))
+      << "the import left out call 37";
+}
+
+TEST(WhyFiles, CallsOfFullDumpsAreComparedOverNumbersThatTheImportLeftOut) {
+  const Folder folder;
+  const std::vector<std::string> paths = {WriteDump(folder, 0, 10, 41), WriteDump(folder, 1, 20, 41, 25)};
+  const Result<WhyInput> input = ReadWhyFiles(paths);
+  ASSERT_TRUE(input) << input.error().message;
+  const Trace trace = *ReadTail(*input->streamed, 100);
+  const Status agree = CheckRanksAgree(trace);
+  ASSERT_FALSE(agree);
+  EXPECT_THAT(agree.error().message, HasSubstr("call 24: rank 0 issued AllReduce of 8K"));
+  const auto streamed = CompareRanks(*input->streamed);
+  ASSERT_TRUE(streamed);
+  ASSERT_FALSE(*streamed);
+  EXPECT_EQ(streamed->error().message, agree.error().message);
 }
 
 }  // namespace

@@ -67,32 +67,58 @@ TEST(FlightRecorder, SaysWhatItCannotFill) {
   EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("1 call had not ended")));
 }
 
-// In a long job the buffer keeps only the last calls, and on each rank other ones.
-TEST(FlightRecorder, CallsOfADumpThatLostItsFirstOnesKeepTheirNumbers) {
+// A dump whose first record is number `first`. Each entry has a name and a collective_seq_id.
+std::string DumpFrom(int first, const std::vector<std::pair<const char*, int>>& calls) {
   const std::string entry =
       R"({"record_id": RECORD, "profiling_name": "nccl:NAME", "process_group": ["0", "default_pg"],
           "collective_seq_id": SEQUENCE, "input_sizes": [[3]], "input_dtypes": ["Float"],
           "output_sizes": [[3]], "time_created_ns": RECORD, "state": "completed"})";
   std::string entries;
-  const std::pair<const char*, int> calls[] = {
-      {"all_reduce", 6}, {"send 1->0", 6}, {"all_to_all", 7}, {"all_reduce", 8}};
-  for (int i = 0; i < 4; ++i) {
+  for (const auto& [name, sequence] : calls) {
     std::string one = entry;
-    for (const auto& [from, to] : {std::pair<std::string, std::string>{"RECORD", std::to_string(40 + i)},
-                                   {"RECORD", std::to_string(40 + i)},
-                                   {"NAME", calls[i].first},
-                                   {"SEQUENCE", std::to_string(calls[i].second)}})
+    for (const auto& [from, to] : {std::pair<std::string, std::string>{"RECORD", std::to_string(first)},
+                                   {"RECORD", std::to_string(first)},
+                                   {"NAME", name},
+                                   {"SEQUENCE", std::to_string(sequence)}})
       one.replace(one.find(from), from.size(), to);
-    entries += (i > 0 ? ", " : "") + one;
+    entries += (entries.empty() ? "" : ", ") + one;
+    ++first;
   }
+  return R"({"version": "2.5", "entries": [)" + entries + "]}";
+}
+
+// The buffer of a long job keeps the last calls alone, and not the same ones on all ranks.
+TEST(FlightRecorder, CallsOfADumpThatLostItsFirstOnesKeepTheirNumbers) {
   const auto imported =
-      ImportText(R"({"version": "2.5", "entries": [)" + entries + "]}", "flight-recorder", "trace_rank_1");
+      ImportText(DumpFrom(40, {{"all_reduce", 6}, {"send 1->0", 6}, {"all_to_all", 7}, {"all_reduce", 8}}),
+                 "flight-recorder", "trace_rank_1");
   const SectionCalls read = Calls(imported);
   ASSERT_EQ(read.calls.size(), 4u);
   const uint64_t numbers[] = {5, 6, 6, 7};
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(read.calls[i].issued.call.call_number, numbers[i]) << i;
   EXPECT_EQ(imported->trace->sections[0].replaced, 40u);
   EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("40 earlier records replaced by newer ones")));
+}
+
+TEST(FlightRecorder, CallsOfADumpThatIsNotFullHaveTheSameNumbers) {
+  const auto imported =
+      ImportText(DumpFrom(0, {{"send 1->0", 0}, {"all_reduce", 1}, {"all_to_all", 2}, {"all_reduce", 3}}),
+                 "flight-recorder", "trace_rank_1");
+  const SectionCalls read = Calls(imported);
+  ASSERT_EQ(read.calls.size(), 4u);
+  const uint64_t numbers[] = {0, 0, 1, 2};
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(read.calls[i].issued.call.call_number, numbers[i]) << i;
+  EXPECT_EQ(imported->trace->sections[0].replaced, 0u);
+}
+
+// With TORCH_INCLUDE_ONLY_ACTIVE=1 a dump lacks calls that ended before others that it has.
+TEST(FlightRecorder, RecordsThatADumpLeavesOutInBetweenAreLost) {
+  std::string dump = DumpFrom(40, {{"all_reduce", 6}, {"all_reduce", 7}});
+  dump.replace(dump.find("\"record_id\": 41"), 15, "\"record_id\": 44");
+  const auto imported = ImportText(dump, "flight-recorder", "trace_rank_1");
+  ASSERT_TRUE(imported);
+  EXPECT_EQ(imported->trace->sections[0].replaced, 40u);
+  EXPECT_EQ(imported->trace->sections[0].lost, 43u);
 }
 
 TEST(FlightRecorder, EveryVersionOfTwoAndNoOther) {

@@ -66,11 +66,12 @@ struct StructureTrainingSettings {
 };
 
 // The settings with which a trained network learns a site's own traces. A sixth of each batch's sequences is
-// recorded and all others are generated, so what the network recognised before, it still recognises. With
-// half of this learning rate the stages of a shape that was not in the traces were recognised less often
+// recorded and all others are generated, so what the network recognised before, it still recognises. None is
+// learnt as questions: the network still recognises questions, and questions cost stages. With half of this
+// learning rate the stages of a shape that was not in the traces were recognised less often
 // (docs/results/agents-structure.md).
 inline StructureTrainingSettings StructureFineTuning(uint64_t seed, const FloatStructureNetwork& begin) {
-  return {.seed = seed, .iterations = 600, .begin = &begin, .learning_rate = 5e-3};
+  return {.seed = seed, .iterations = 600, .begin = &begin, .question_every = 0, .learning_rate = 5e-3};
 }
 
 // Results of the training.

@@ -98,7 +98,7 @@ offered() {
   [ -x "$(dirname "$DYNAMICCL_BIN")/dynamiccl-agents" ] || skip "built without LibTorch"
   [ "$(offered dynamiccl train --hold-out-si)" = --hold-out-sizes ]
   dynamiccl man train | tr -d '\\' > plain
-  grep -A 3 'fB--structure-iterations' plain | grep -q '^Default: 5000.$'
+  grep -A 3 'fB--structure-iterations' plain | grep -q '^Default: 10000.$'
   grep -A 3 'fB--measurements' plain | grep -q '^Must be given.$'
 }
 

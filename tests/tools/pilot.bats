@@ -84,6 +84,6 @@ of_pilot() { python3 -c "import json; p = json.load(open('out/pilot.json')); pri
   wait $pilot || code=$?
   [ "$code" -eq 130 ]
   grep -q "interrupted" err
-  grep -q "a new pilot begins again; its output is in out/job.log, its calls in out/observed.ctrace" err
+  grep -q "a new pilot begins again; the job.s calls are in out/observed.ctrace, its output is in out/job.log" err
   [ -e out/observed.ctrace ]
 }

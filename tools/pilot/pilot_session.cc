@@ -108,8 +108,9 @@ Error PilotSession::Failed(const std::string& what, const LaunchOutcome& outcome
               OutputHint(File("job.log"))};
   if (interrupted_by_ == 0) return error;
   error.message = "interrupted: " + error.message;
-  error.hint = "a new pilot begins again; " + error.hint;
-  if (!kept.empty()) error.hint += fmt::format(", its calls in {}", fmt::join(kept, " and "));
+  const std::string calls =
+      kept.empty() ? "" : fmt::format("the job's calls are in {}, ", fmt::join(kept, " and "));
+  error.hint = fmt::format("a new pilot begins again; {}{}", calls, error.hint);
   return error;
 }
 

@@ -119,9 +119,9 @@ void Guard::UseFindings() {
 }
 
 std::vector<std::pair<FindingKey, StepFinding>> Guard::Findings() const {
-  if (!searches_together() || !common_.began()) return kept_findings_;
+  // Without circumstances a search says nothing to other jobs, so what the one before it found still counts.
+  if (!searches_together() || !common_.began() || !common_.circumstances()) return kept_findings_;
   std::vector<std::pair<FindingKey, StepFinding>> findings;
-  if (!common_.circumstances()) return findings;
   EffectQuestion nccls = QuestionOf(kLeaveNcclAlone, common_);
   findings.emplace_back(nccls.subject, StepFinding{nccls.circumstances, 0, kLeastErrorOfFinding, 1, 0});
   for (const ProbeCandidate& candidate : common_.candidates()) {

@@ -390,7 +390,7 @@ TEST_F(ControlPlane, RankThatWasLateToAnInitIsWaitedForWhenItAttests) {
   EXPECT_THAT(sender.Send(Rendezvous(), AboutInit(0, 2), kLongMs, nullptr)->Wait().reason,
               HasSubstr("missing 1"));
   EXPECT_TRUE(sender.Send(Rendezvous(), AboutInit(1, 2), kLongMs, nullptr)->Wait().timed_out);
-  // Nobody waits for an init again.
+  // The second vote on the same init times out too, because rank 1 sends no pledge for it.
   EXPECT_TRUE(sender.Send(Rendezvous(), AboutInit(0, 2, 2), kLongMs, nullptr)->Wait().timed_out);
   ASSERT_TRUE(PledgeAndLeave(Rendezvous(), Pledge(1, 2), kLongMs));
   EXPECT_TRUE(Ask(Pledge(0, 2)).get()->agreed);

@@ -60,7 +60,7 @@ std::vector<std::string> JobLines(const WhyInput& input, const WhyFacts& facts);
 std::vector<std::string> TimeLines(const WhyInput& input, const WhyFacts& facts);
 // Says what NCCL chose, and whether a sweep measured something faster.
 std::vector<std::string> ChoiceLines(const WhyInput& input, const WhyFacts& facts);
-// What is wrong with a job.
+// Holds what TroubleOf found to be wrong with a job.
 struct Trouble {
   std::vector<std::string> lines;
   // HangDiagnosis::unmatched; empty if the ranks' calls were not compared.

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <list>
 #include <regex>
 #include <string_view>
@@ -38,6 +39,7 @@ struct LoggingThread {
   std::map<std::string, int> links;     // of the topology that is being logged
   std::vector<std::string> algorithms;  // columns of the part of the cost table that is being logged
   std::vector<std::string> protocols;   // of each column
+  int table_row = -1;                   // index of the last row of that part in NCCL's order
 };
 
 // Counts the links in a line of the topology: "+ NVL[370.8] - NVS/0-0". PCI links are left out, because a
@@ -124,7 +126,24 @@ std::vector<std::string> Columns(std::string_view text) {
   return columns;
 }
 
-// Reads the rows of the cost table. A row that does not end with its bar is cut and ignored.
+// The rows of each part of the cost table, in NCCL's order.
+constexpr std::array<std::string_view, 8> kTableRows = {"Algorithm",     "Protocol", "Max NThreads",
+                                                        "Broadcast",     "Reduce",   "AllGather",
+                                                        "ReduceScatter", "AllReduce"};
+
+void ReadTimes(const std::string& row, const std::vector<std::string>& times, LoggingThread& thread) {
+  constexpr size_t kEach = 3;  // protocols of an algorithm
+  for (size_t at = 0; at < std::min(times.size(), thread.protocols.size()); ++at) {
+    if (at / kEach >= thread.algorithms.size()) break;
+    std::string value = times[at];
+    std::erase(value, ' ');
+    thread.communicator
+        ->expected[fmt::format("{} {} {}", row, thread.algorithms[at / kEach], thread.protocols[at])] = value;
+  }
+}
+
+// Reads the rows of the cost table. A row that does not end with its bar is cut and ignored. The times of a
+// part of which the log lacks a heading are ignored too: a row that is not below the last one begins a part.
 //   "Algorithm   |    Tree     |    Ring    |"
 //   "Protocol    |   LL | LL128 | Simple | LL | ..."
 //   "AllReduce   | 25.2/ 16.6 | 48.5/124.8 | ..."
@@ -133,20 +152,20 @@ void ReadTable(const std::string& text, LoggingThread& thread) {
   std::vector<std::string> columns = Columns(text);
   const std::string row = columns.front();
   columns.erase(columns.begin());
+  const auto known = std::ranges::find(kTableRows, row);
+  if (known == kTableRows.end()) return;
+  const int index = static_cast<int>(known - kTableRows.begin());
+  if (index <= thread.table_row) {
+    thread.algorithms.clear();
+    thread.protocols.clear();
+  }
+  thread.table_row = index;
   if (row == "Algorithm") {
     thread.algorithms = columns;
   } else if (row == "Protocol") {
     thread.protocols = columns;
   } else if (row != "Max NThreads") {
-    constexpr size_t kEach = 3;  // protocols of an algorithm
-    for (size_t at = 0; at < columns.size() && at < thread.protocols.size(); ++at) {
-      if (at / kEach >= thread.algorithms.size()) break;
-      std::string& value = columns[at];
-      std::erase(value, ' ');
-      thread.communicator
-          ->expected[fmt::format("{} {} {}", row, thread.algorithms[at / kEach], thread.protocols[at])] =
-          value;
-    }
+    ReadTimes(row, columns, thread);
   }
 }
 

@@ -137,6 +137,29 @@ TEST(ReadNcclLog, ReadsNothingFromWhatIsCut) {
   EXPECT_THAT(ReadNcclLog(topology).communicators.front().by_rank.at(0).links, IsEmpty());
 }
 
+// Times below a heading that is lost must not be read as those of the part above.
+TEST(ReadNcclLog, ReadsNoTimesWithoutTheirHeading) {
+  const std::vector<std::string> second = {
+      "h:1:2 [0] NCCL INFO   Algorithm   |       NVLS                  |\n",
+      "h:1:2 [0] NCCL INFO   Protocol    |  LL   |  LL128  |  Simple   |\n",
+      "h:1:2 [0] NCCL INFO  Max NThreads |     0 |     0   |   640     |\n",
+      "h:1:2 [0] NCCL INFO     AllGather |  0.0/ 0.0 |  0.0/ 0.0 | 43.0/ 0.0 |\n",
+      "h:1:2 [0] NCCL INFO     AllReduce |  0.0/ 0.0 |  0.0/ 0.0 | 43.0/ 0.0 |\n"};
+  const std::string next = "h:1:2 [0] NCCL INFO 2 coll channels";
+  for (unsigned lost = 0; lost < 1U << second.size(); ++lost) {
+    std::string part;
+    for (size_t line = 0; line < second.size(); ++line) {
+      if ((lost >> line & 1) == 0) part += second[line];
+    }
+    const std::string log = With(LogOfRank0(), next, part + next);
+    const auto times = ReadNcclLog(log).communicators.front().expected;
+    EXPECT_EQ(times.at("AllReduce Tree LL"), "25.2/16.6") << lost;
+    EXPECT_FALSE(times.contains("AllGather Tree LL")) << lost;
+    const size_t rows = (lost >> 3 & 1 ? 0 : 1) + (lost >> 4 & 1 ? 0 : 1);
+    EXPECT_EQ(times.size(), 6 + (lost & 3 ? 0 : 3 * rows)) << lost;
+  }
+}
+
 // A log that is cut anywhere must not make a machine that is described well look wrong.
 TEST(Fidelity, ACutLogContradictsNothing) {
   const std::string whole = LogOfRank0();

@@ -189,7 +189,7 @@ class LogReader {
     const std::vector<DebugPiece> pieces = DebugPieces(line);
     if (!job_.release) job_.release = ReleaseInText(std::string(line));
     if (pieces.empty()) return;
-    if (pieces.size() > 1) {
+    if (pieces.size() > 1 || pieces.front().cut) {
       ++job_.cut_lines;  // the last text may end with the rest of the first one
       return;
     }

@@ -183,12 +183,13 @@ std::vector<DebugPiece> DebugPieces(std::string_view line) {
   for (size_t mark = 0; (mark = line.find(kMark, mark)) != std::string_view::npos; mark += kMark.size()) {
     size_t begin = 0;
     auto piece = PrefixBefore(line, mark, begin);
-    if (!piece) continue;
-    if (!pieces.empty()) {
-      std::string_view& cut = pieces.back().text;
-      const auto start = static_cast<size_t>(cut.data() - line.data());
-      cut = line.substr(start, begin > start ? begin - start : 0);
+    if (!pieces.empty() && !pieces.back().cut) {
+      std::string_view& text = pieces.back().text;
+      const auto start = static_cast<size_t>(text.data() - line.data());
+      text = line.substr(start, begin > start ? begin - start : 0);
+      pieces.back().cut = true;
     }
+    if (!piece) continue;
     piece->text = line.substr(mark + kMark.size());
     pieces.push_back(*piece);
   }

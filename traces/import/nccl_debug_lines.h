@@ -25,10 +25,12 @@ struct DebugPiece {
   int64_t thread_id = 0;
   int32_t device = -1;    // -1: not in this line
   std::string_view text;  // behind "NCCL INFO ", or between the quotes of "msg="
+  bool cut = false;       // whether text of another line follows within this one
 };
 
-// The pieces in their order in the line; all but the last one are cut. Empty for lines of other programs. The
-// views point into `line`.
+// Returns the pieces in their order in the line; all but the last one are cut. The last one is cut too if the
+// rest of a line follows whose beginning, which names its process, is torn. Empty for lines of other
+// programs. The views point into `line`.
 std::vector<DebugPiece> DebugPieces(std::string_view line);
 
 // A call, from SUBSYS COLL: "AllReduce: opCount 1e sendbuff ... stream 0x3d187ce0 [task 0 globalrank 0]".

@@ -151,8 +151,26 @@ TEST(NcclDebugLines, PiecesOfLinesThatProcessesCutForEachOther) {
   EXPECT_EQ(pieces[1].text, "Send: x ");
   EXPECT_EQ(pieces[2].device, -1);
   EXPECT_EQ(pieces[2].text, "end");
+  EXPECT_FALSE(pieces[2].cut);
   EXPECT_TRUE(DebugPieces("n1:10:12 NCCL CALL ncclGroupStart()").empty());
   EXPECT_TRUE(DebugPieces("a NCCL INFO b").empty());
+}
+
+// The rest of a line whose thread's number is torn must not become a part of the stream's pointer.
+TEST(NcclDebugLines, TextEndsWhereATornLineGoesOn) {
+  const std::string call =
+      "AllReduce: opCount 1 sendbuff 0x7f00 recvbuff 0x7f80 count 4 datatype 7 op 0 root 0 comm 0xc0 "
+      "[nranks=2] stream 0x55";
+  const std::string torn = "n1:10:12 [0] NCCL INFO comm 0x1 rank 0 nRanks 2";
+  for (size_t at = 0; at < torn.find("[0]"); ++at) {
+    const std::string line = torn.substr(0, at) + "n1:11:13 [1] NCCL INFO " + call + torn.substr(at);
+    const auto pieces = DebugPieces(line);
+    ASSERT_FALSE(pieces.empty()) << line;
+    EXPECT_TRUE(pieces.front().cut) << line;
+    const auto read = ParseDebugCall(pieces.front().text);
+    EXPECT_TRUE(!read || read->stream == "0x55") << line << ": " << read->stream;
+    EXPECT_TRUE(BeginsDebugCall(pieces.front().text));
+  }
 }
 
 TEST(NcclDebugLines, ChoicesOfAllReleases) {

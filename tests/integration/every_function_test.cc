@@ -30,14 +30,16 @@ class EveryFunction : public JobTest {
     return options;
   }
 
-  // Each line as the job says it of a call that went through unchanged; which functions were called.
+  // Requires that each call that the job printed reached the library unchanged. Returns the names of the
+  // called functions.
   static std::set<std::string> ExpectUnchanged(const JobResult& job) {
     std::set<std::string> called;
     for (const std::string& line : LinesWith(job.output[0], " reached ")) {
       std::istringstream words(line);
       std::string rank, name, reached_word, reached;
       words >> rank >> name >> reached_word >> reached;
-      // The library's Bcast goes on by the public ncclBroadcast; that call stays inside the library.
+      // The library's ncclBcast calls the public ncclBroadcast. The preload must not see that inner call, so
+      // the name that reached the library is the one that the job called.
       EXPECT_EQ(reached, name) << line;
       EXPECT_NE(line.find(" arguments same result same "), std::string::npos) << line;
       called.insert(name);

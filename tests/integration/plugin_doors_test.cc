@@ -241,7 +241,8 @@ class ProfilerDoors : public JobTest {
     return options;
   }
 
-  // Numbers of the timed calls of a rank, each once a timed collective, and how many calls there were.
+  // Returns the numbers of a rank's timed calls, one for each timed collective, and the number of all its
+  // calls.
   static std::pair<std::vector<uint64_t>, size_t> TimedCalls(const JobResult& job, int rank,
                                                              DurationSource source) {
     std::pair<std::vector<uint64_t>, size_t> timed;

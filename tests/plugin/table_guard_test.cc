@@ -200,7 +200,7 @@ TEST(TableGuard, OffersAgainWhatTheRanksDidNotAgreeTo) {
   EXPECT_EQ(job.choice(), kPolicyChoice);
 }
 
-// The version that began the trials is young then, which must not delay the answer.
+// The version that began the trials is still young when the slow use is seen. That must not delay the answer.
 TEST(TableGuard, TakesBackAnArmThatIsManyTimesTooSlowAfterItsFirstUse) {
   GuardedJob job;
   job.TrialsTake(20);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicted settings of jobs whose steps follow from a formula: a call takes 0.1 ms and 2 ms for each
+// Predicts settings for jobs whose steps follow from a formula: a call takes 0.1 ms and 2 ms for each
 // megabyte.
 #include "tools/tune/change_prediction.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every interposed function over hostccl: reaches the library once, with its arguments and its result, and
-// moves the call number exactly when it should.
+// Tests every interposed function over hostccl: it must reach the library once, with its arguments and its
+// result, and advance the call number exactly when it should.
 #include <set>
 
 #include "src/nccl_abi/nccl_function_list.h"
@@ -68,7 +68,7 @@ TEST_F(EveryFunction, ReachesTheLibraryOnceUnchangedInEveryMode) {
 
 using NumberedCall = std::tuple<uint64_t, Collective, int>;  // number, what, root or peer
 
-// What the ranks of the job's first communicator issued, by rank.
+// Returns what the ranks of the job's first communicator issued, by rank.
 std::map<int, std::vector<NumberedCall>> CallsOfTheFirst(const std::vector<TraceRecord>& records) {
   std::map<uint32_t, CommunicatorInfo> communicators;
   uint64_t first = 0;
@@ -105,7 +105,7 @@ TEST_F(EveryFunction, MovesTheCallNumberExactlyWhenItShould) {
       {3, kBroadcast, 1},
       {4, kBroadcast, 1},
       {5, kReduce, 1},
-      // A group of a send and a receive does not count; what all ranks must call does.
+      // A group of a send and a receive does not count, but what all ranks must call does.
       {6, kSend, 1},
       {6, kRecv, 1},
       {6, kAllToAll, -1},
@@ -140,7 +140,7 @@ TEST_F(EveryFunction, MovesTheCallNumberExactlyWhenItShould) {
   EXPECT_EQ(last(of_rank_1), last(of_rank_0));
 }
 
-// Children are told apart and told what they are, whatever they were made by.
+// Communicators of every origin must be distinguished, and their size must be known.
 TEST_F(EveryFunction, CommunicatorsOfEveryOriginAgreeAndAreTunedTheSame) {
   JobOptions options = Options();
   options.environment =

@@ -56,7 +56,7 @@ dynamiccl() { "$DYNAMICCL_BIN" "$@"; }
   [[ "$status" -eq 2 && "$output" == *"one of these must follow: import, export, show,"* ]]
   run dynamiccl trace imprt x
   [[ "$status" -eq 2 && "$output" == *"no action 'imprt'; there are: import, export, show,"* ]]
-  for words in "zero" "zero trian"; do
+  for words in "zero" "zero foreign.txt"; do
     # shellcheck disable=SC2086
     run dynamiccl $words
     [[ "$status" -eq 2 && "$output" == *"there are: train, estimate, checkpoint"* && "$output" != *"rank 0"* ]]

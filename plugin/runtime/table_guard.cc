@@ -190,17 +190,10 @@ void LogArms(const Guard& guard, const KeyPlan& entry, uint32_t version) {
       arms);
 }
 
-// Returns the common arms of a plan, each once. The plan lists the arm that leads several times in a row.
-std::vector<CollectiveConfig> CommonArmsOf(const TablePlan& plan) {
-  std::vector<CollectiveConfig> arms = plan.common;
-  arms.erase(std::unique(arms.begin(), arms.end()), arms.end());
-  return arms;
-}
-
 // Logs the effect of each common arm of the plan, and of those common arms that only the version before had.
 void LogCommonArms(const Guard& guard, const TablePlan& plan, const TablePlan& before, uint32_t version) {
-  const std::vector<CollectiveConfig> arms = CommonArmsOf(plan);
-  std::vector<CollectiveConfig> gone = CommonArmsOf(before);
+  const std::vector<CollectiveConfig>& arms = plan.common;
+  std::vector<CollectiveConfig> gone = before.common;
   std::erase_if(gone, [&](const CollectiveConfig& arm) {
     return std::find(arms.begin(), arms.end(), arm) != arms.end();
   });
@@ -238,7 +231,7 @@ void LogBelief(const Guard& guard, const TablePlan& plan, const TablePlan& befor
 // Logs one line for each key whose choice has changed, and one for the version. The report reads the latter
 // (VersionReasons in tools/report/guard_account.h).
 void TableGuard::LogVersion(const Proposal& proposal, const TablePlan& before, uint32_t version) const {
-  size_t arms = CommonArmsOf(proposal.plan).size();
+  size_t arms = proposal.plan.common.size();
   LogBelief(guard_, proposal.plan, before, version);
   LogCommonArms(guard_, proposal.plan, before, version);
   for (const KeyPlan& entry : proposal.plan.keys) {

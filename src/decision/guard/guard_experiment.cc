@@ -58,8 +58,8 @@ constexpr uint16_t kPauses[] = {8, 4, 2};
 constexpr double kStepsToProve = 360;
 // While only a belief speaks for the leader, it pauses in one step of this many.
 constexpr uint16_t kPauseOfBelieved = 4;
-// Steps use the leader this many times as often as one challenger.
-constexpr size_t kWeightOfLeader = 8;
+// Of the steps in which a leader could be used, challengers take at most one in this many.
+constexpr double kLeastChallengerSpacing = 8;
 // Steps from one use of NCCL's choice to the next, for a key whose only arm is NCCL's choice. kProvingSpacing
 // holds while a choice is proved again after a change of the fabric: until NCCL's choice is surely slower, or
 // the standard error of its effect is below kKnownError. kWatchSpacing holds otherwise.
@@ -159,24 +159,24 @@ std::optional<GuardReason> Guard::WhyAdoptCommon() const {
   if ((may_begin || resting_) && CreditNs() > StepNs()) return GuardReason::kSearch;
   if (resting_) return std::nullopt;
   const auto next = common_.Next(experiment_, true);
-  size_t in_use = 0, still = 0;
-  for (size_t i = 0; i < plan_.common.size(); ++i) {
-    // The plan lists the leader several times in a row, so that steps use it more often. It counts once here.
-    if (i > 0 && plan_.common[i] == plan_.common[i - 1]) continue;
-    ++in_use;
-    still += std::find(next.begin(), next.end(), plan_.common[i]) != next.end() ? 1 : 0;
-  }
-  return NeedsOtherPace(next) || NeedsOtherArms(in_use, still) ? std::optional(GuardReason::kNextArms)
-                                                               : std::nullopt;
+  size_t still = 0;
+  for (const CollectiveConfig& arm : plan_.common)
+    still += std::find(next.begin(), next.end(), arm) != next.end() ? 1 : 0;
+  return NeedsOtherPace(next) || NeedsOtherArms(plan_.common.size(), still)
+             ? std::optional(GuardReason::kNextArms)
+             : std::nullopt;
 }
 
 // A new leader is to be used in most steps. Without a leader, arms are to be used much more often if one of
 // them looks like a gain and they turned out to cost little.
 bool Guard::NeedsOtherPace(const std::vector<CollectiveConfig>& next) const {
   const bool looks_faster = common_.LooksFaster(experiment_, kHurriedErrors);
-  if (const auto leader = common_.Leader(experiment_))
-    return plan_.common_pause == 0 || plan_.common.front() != *leader ||
-           PauseOf(*leader) < plan_.common_pause || common_.LacksChallenger(experiment_);
+  if (const auto leader = common_.Leader(experiment_)) {
+    const uint16_t pause = PauseOf(*leader);
+    const bool became_sure = pause == kWatchSpacing && plan_.common_pause < kWatchSpacing;
+    return plan_.common_pause == 0 || plan_.common.front() != *leader || pause < plan_.common_pause ||
+           became_sure || common_.LacksChallenger(experiment_);
+  }
   if (plan_.common_pause > 0) return !looks_faster;
   return looks_faster && !next.empty() && kHurryTimes * CommonSpacing(next) <= plan_.common_spacing;
 }
@@ -184,7 +184,9 @@ bool Guard::NeedsOtherPace(const std::vector<CollectiveConfig>& next) const {
 // If arms are used in all but one of p steps, the variance of an effect after n steps is that of a step times
 // p * p / (p - 1) / n.
 uint16_t Guard::PauseOf(const CollectiveConfig& leader) const {
-  if (experiment_.Seen(kAllKeys, leader, kLeaveNcclAlone).steps == 0) return kPauseOfBelieved;
+  const SeenConfig seen = experiment_.Seen(kAllKeys, leader, kLeaveNcclAlone);
+  if (seen.steps == 0) return kPauseOfBelieved;
+  if (IsSurelyFaster(seen)) return kWatchSpacing;
   const double effect = common_.Known(leader, experiment_).mean;
   const double errors = kAdoptedErrors * experiment_.noise() / effect;
   for (const uint16_t pause : kPauses) {
@@ -219,7 +221,7 @@ void Guard::PlanCommon(GuardReason reason, bool adopt, TablePlan& plan) {
   const auto leader = proposed_common_.Leader(experiment_);
   if (!leader || plan.common.front() != *leader) return;
   plan.common_pause = PauseOf(*leader);
-  if (plan.common.size() > 1) plan.common.insert(plan.common.begin(), kWeightOfLeader - 1, *leader);
+  plan.common_spacing = ChallengerSpacing(plan.common);
 }
 
 KeySearch::SeenOf Guard::SeenBeside(const GuardedKey& key, const CollectiveConfig& choice) const {
@@ -269,16 +271,29 @@ double Guard::Pace() const {
 }
 
 uint16_t Guard::CommonSpacing(const std::vector<CollectiveConfig>& arms) const {
+  const double pace = experiment_.blocks_since_arms() < kHurriedBlocks ? Pace() : kUsualPace;
+  const double loss = LossTogether(arms, kLeaveNcclAlone, kUnknownLossTogether);
+  return static_cast<uint16_t>(std::clamp(std::ceil(loss / pace), kLeastSpacing, kMaxSpacing));
+}
+
+// Most challengers are likely as slow as NCCL's choice. The leader's gain pays for them.
+uint16_t Guard::ChallengerSpacing(const std::vector<CollectiveConfig>& leader_first) const {
+  const CollectiveConfig& leader = leader_first.front();
+  const double unknown = std::max(kUnknownLossTogether, -common_.Known(leader, experiment_).mean);
+  const double loss = LossTogether({leader_first.begin() + 1, leader_first.end()}, leader, unknown);
+  return static_cast<uint16_t>(std::clamp(std::ceil(loss / kFastPace), kLeastChallengerSpacing, kMaxSpacing));
+}
+
+// The first use of a config sets up connections, so it is ignored unless its step was fast all the same.
+double Guard::LossTogether(const std::vector<CollectiveConfig>& arms, const CollectiveConfig& other,
+                           double unknown) const {
   double loss = 0;
   for (const CollectiveConfig& arm : arms) {
-    const SeenConfig seen = experiment_.Seen(kAllKeys, arm, kLeaveNcclAlone);
-    // The first use sets up connections, so it is ignored unless its step was fast all the same.
+    const SeenConfig seen = experiment_.Seen(kAllKeys, arm, other);
     const bool is_known = seen.steps > 1 || seen.effect.mean < -kFastFirstUse * seen.effect.error;
-    const double mean = is_known ? seen.effect.likely_loss() : kUnknownLossTogether;
-    loss += mean / static_cast<double>(arms.size());
+    loss += (is_known ? seen.effect.likely_loss() : unknown) / static_cast<double>(arms.size());
   }
-  const double pace = experiment_.blocks_since_arms() < kHurriedBlocks ? Pace() : kUsualPace;
-  return static_cast<uint16_t>(std::clamp(std::ceil(loss / pace), kLeastSpacing, kMaxSpacing));
+  return loss;
 }
 
 // On average at most one key in a step uses a config that no step has used before.

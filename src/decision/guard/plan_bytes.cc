@@ -16,7 +16,7 @@ namespace dynamiccl {
 namespace {
 
 constexpr uint32_t kMagic = 0x4c504344;  // "DCPL"
-constexpr uint16_t kVersion = 7;
+constexpr uint16_t kVersion = 8;
 constexpr size_t kHeaderBytes = 29;
 constexpr size_t kChecksumBytes = 8;
 constexpr size_t kKeyBytes = 9;

@@ -60,17 +60,18 @@ PlannedUse UseOfArms(const TablePlan& plan, const KeyPlan& key, uint64_t call) {
   return {CallUse::kTrial, arm, config};
 }
 
-// Returns the index of the common arm that is used in this step; -1: none. If the plan has a common_pause,
-// the arm of a step is drawn at random.
+// Returns the index of the common arm that is used in this step; -1: none.
 int CommonArmAt(const TablePlan& plan, int64_t step) {
   const auto arms = static_cast<uint32_t>(plan.common.size());
   if (plan.common_pause == 0) return ArmAt(plan, {arms, plan.common_spacing, kCommonCode}, step);
   if (step < 0) return -1;
-  const auto drawn = static_cast<uint32_t>(step) + static_cast<uint32_t>(plan.step_origin);
-  const uint32_t block = static_cast<uint32_t>(step) / plan.common_pause;
-  const uint32_t place = static_cast<uint32_t>(step) % plan.common_pause;
-  if (place == PlaceIn(plan.common_pause, kCommonCode, block)) return -1;
-  return static_cast<int>(PlaceIn(arms, kCommonCode + 1, drawn));
+  const auto number = static_cast<uint32_t>(step);
+  const auto is_drawn = [number](uint32_t period, uint32_t code) {
+    return number % period == PlaceIn(period, code, number / period);
+  };
+  if (is_drawn(plan.common_pause, kCommonCode)) return -1;
+  const bool challenges = arms > 1 && is_drawn(plan.common_spacing, kCommonCode + 1);
+  return challenges ? static_cast<int>(1 + number / plan.common_spacing % (arms - 1)) : 0;
 }
 
 PlannedUse UseOfCommon(const TablePlan& plan, const KeyPlan& key, uint64_t call) {

@@ -80,8 +80,8 @@ struct TablePlan {
   // most kMaxArmsOfPlan; never NCCL's own choice.
   std::vector<CollectiveConfig> common;
   uint16_t common_spacing = 1;  // number of steps from one use of a common arm to the next; not 0
-  // Above 0: of this many steps, all but one use a common arm, because these arms look good. common_spacing
-  // is then ignored.
+  // Above 0: the first common arm leads, because it looks good. All steps use it except one of so many, which
+  // uses none, and one of common_spacing, which uses one of the other common arms in turn.
   uint16_t common_pause = 0;
 };
 

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 
+#include "src/base/statistics.h"
 #include "src/decision/guard/carried_choices.h"
 #include "src/decision/guard/learnt_at_site.h"
 #include "tests/src/decision/guard/one_key_job.h"
@@ -239,6 +241,42 @@ TEST(Guard, ASpentBudgetIsRenewedWhenARailFails) {
     job.RunSteps(280);
     EXPECT_TRUE(AdoptedSince(job, before)) << "seed " << seed;
   }
+}
+
+// Nanoseconds of a job's transfers, and of the same calls at NCCL's choice, up to now.
+std::pair<double, double> TransfersOf(const testing::SimulatedJob& job) {
+  std::pair<double, double> sums;
+  for (const testing::KeyHistory& key : job.history()) sums.first += key.time_ns, sums.second += key.nccl_ns;
+  return sums;
+}
+
+// A rail fails while all keys use NCCL's choice, and then one channel is best. From the 100th step after the
+// failure on, few steps use anything else, although configs of other pairs challenge it.
+TEST(Guard, ALeaderThatIsSurelyFasterIsUsedInNearlyAllSteps) {
+  constexpr double kBest = 0.35;
+  std::vector<double> over_best;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    testing::SimulatedJob job(JobOnTwoRails(seed));
+    job.RunSteps(120);
+    std::vector<testing::TrueKey> keys = job.truth();
+    for (testing::TrueKey& key : keys) {
+      for (auto& [config, predicted, ratio, exposed, of_nccls] : key.configs) {
+        if (config.channels == 1)
+          ratio = kBest + 0.1 * static_cast<int>(config.protocol != Protocol::kSimple);
+      }
+    }
+    job.ChangeKeys(keys);
+    job.ChangeFabric(2.6, 1, false);
+    job.RunSteps(100);
+    const auto before = TransfersOf(job);
+    const int64_t begin_ns = job.now_ns();
+    job.RunSteps(50);
+    const auto after = TransfersOf(job);
+    const double took = static_cast<double>(job.now_ns() - begin_ns);
+    const double computed = took - (after.first - before.first);
+    over_best.push_back(took / (computed + kBest * (after.second - before.second)));
+  }
+  EXPECT_LT(Median(over_best), 1.075) << "1.12 if one step of eight pauses and one of nine has a challenger";
 }
 
 // A rail fails while all keys use a config that an earlier run found. Now another config is best, and all

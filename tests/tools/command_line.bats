@@ -75,7 +75,7 @@ dynamiccl() { "$DYNAMICCL_BIN" "$@"; }
   echo "Dear diary" >notes
   for command in why simulate advise replay hang; do
     run dynamiccl $command empty.ctrace
-    [[ "$status" -eq 2 && "$output" == *"empty.ctrace: the file is empty"* ]]
+    [[ "$status" -eq 2 && "$output" == *"empty.ctrace: "*"the file is empty"* ]]
   done
   run dynamiccl why absent.json
   [[ "$status" -eq 2 && "$output" == *"absent.json"*"hint: check the path" ]]

@@ -65,7 +65,7 @@ TraceHeader HeaderOf(const TraceSection& section, uint64_t records) {
 Error EndsInHeader(size_t bytes) {
   if (bytes > 0)
     return {ErrorKind::kCorrupt, fmt::format("byte {}: the file ends inside a header", bytes), ""};
-  return {ErrorKind::kCorrupt, "the file is empty",
+  return {ErrorKind::kCorrupt, "byte 0: the file is empty",
           "a process that was killed early, or still runs, may have written nothing yet"};
 }
 

@@ -19,9 +19,8 @@
 namespace dynamiccl {
 namespace {
 
-// Finds the first word of `arguments` that looks like an option but is not one, and returns the most similar
-// long option of `app`. Returns an empty text if even the most similar one differs in more than half of the
-// word's letters: such a hint would mislead.
+// Finds the first word of `arguments` that looks like an option but is not one, and returns the long option
+// of `app` that is similar to it; empty if none is.
 std::string SuggestOption(const CLI::App& app, const std::vector<std::string>& arguments) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
@@ -31,8 +30,7 @@ std::string SuggestOption(const CLI::App& app, const std::vector<std::string>& a
   for (const std::string& word : arguments) {
     const std::string name = word.substr(0, word.find('='));
     if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const std::string nearest = NearestName(name, known);
-    if (EditDistance(name, nearest) <= name.size() / 2) return nearest;
+    if (const std::string similar = SimilarName(name, known); !similar.empty()) return similar;
   }
   return {};
 }
@@ -54,12 +52,22 @@ constexpr struct {
     {".prom", "jobs write it: DYNAMICCL_METRICS=m.%r.prom"},
 };
 
-// What was wrong, in one line. CLI11 names words that it did not expect in reverse.
+// Returns the names of the subcommands: "import, export".
+std::string ActionsOf(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* const action : app.get_subcommands({})) names.push_back(action->get_name());
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// Says in one line what was wrong. CLI11 names words that it did not expect in reverse.
 std::string MessageOf(const CLI::ParseError& error, const CLI::App& app) {
   const std::vector<std::string> words = app.remaining(true);
+  std::string message = error.what();
+  if (message.find("subcommand is required") != message.npos)
+    return words.empty() ? "one of these must follow: " + ActionsOf(app)
+                         : fmt::format("no action '{}'; there are: {}", words.front(), ActionsOf(app));
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
     return fmt::format("not expected: {}", fmt::join(words, " "));
-  std::string message = error.what();
   std::replace(message.begin(), message.end(), '\n', ' ');
   return message;
 }
@@ -83,6 +91,7 @@ CLI::Validator AboveZero() {
 CommandLine::CommandLine(const CommandText& text, std::vector<std::string> arguments)
     : app_(fmt::format("{}.\n\nExamples:\n{}", text.sentence, IndentLines(text.examples)),
            fmt::format("{} {}", text.program, text.name)),
+      example_(std::string_view(text.examples).substr(0, std::string_view(text.examples).find('\n'))),
       arguments_(std::move(arguments)) {
   const auto separator = std::find(arguments_.begin(), arguments_.end(), "--");
   if (separator != arguments_.end()) program_.assign(separator + 1, arguments_.end());
@@ -114,12 +123,20 @@ std::string CommandLine::HintForProgram() const {
   return fmt::format("put the program after `--`: {} [OPTIONS] -- {}", app_.get_name(), ShellQuote(words));
 }
 
+std::string CommandLine::HintForInputs(const CLI::ParseError& error, const std::string& message) const {
+  const bool too_few = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr ||
+                       dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr;
+  if (!too_few || message.starts_with("-") || !app_.get_subcommands({}).empty()) return {};
+  return fmt::format("such as: {}; see `{} --help`", example_, app_.get_name());
+}
+
 int CommandLine::ReportUsage(const CLI::ParseError& error) {
   const std::string message = MessageOf(error, app_);
   std::string name = app_.get_name();
   for (const CLI::App* const action : app_.get_subcommands()) name += " " + action->get_name();
   std::string hint = HintForProgram();
   if (hint.empty()) hint = HowToMakeMissing(arguments_, message);
+  if (hint.empty()) hint = HintForInputs(error, message);
   if (hint.empty()) {
     const std::string nearest = SuggestOption(app_, arguments_);
     if (!nearest.empty()) hint = fmt::format("did you mean {}? ", nearest);
@@ -144,6 +161,7 @@ std::string HowToMakeMissing(const std::vector<std::string>& words, const std::s
     for (const auto& kind : kKinds) {
       if (word.ends_with(kind.end)) return std::string("check the path; ") + kind.how;
     }
+    if (message.ends_with("does not exist: " + word)) return "check the path";
   }
   return {};
 }

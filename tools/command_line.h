@@ -70,10 +70,14 @@ class CommandLine {
  private:
   // The hint for a program that was named without "--". Empty if that was not the mistake.
   std::string HintForProgram() const;
+  // The hint for a command without its input files or words: the first example. Empty if that was not the
+  // mistake.
+  std::string HintForInputs(const CLI::ParseError& error, const std::string& message) const;
   // Prints what is wrong and a hint on standard error; returns kExitUsage.
   int ReportUsage(const CLI::ParseError& error);
 
   CLI::App app_;
+  std::string example_;  // the first of the command's examples
   std::vector<std::string> arguments_;
   std::vector<std::string> program_;
   std::function<void(const CLI::App&)> visitor_;

@@ -55,9 +55,12 @@ int PrintHelp(FILE* stream, const CommandProgram& program, int exit_code) {
 int ReportUnknownCommand(const CommandProgram& program, const std::string& name) {
   std::vector<std::string_view> known;
   for (const CommandRow& row : program.commands) known.push_back(row.text.name);
-  const Error error{ErrorKind::kInvalidArgument, fmt::format("{}: no command '{}'", program.name, name),
-                    fmt::format("did you mean `{} {}`? `{} --help` lists all", program.name,
-                                NearestName(name, known), program.name)};
+  const std::string similar = SimilarName(name, known);
+  const Error error{
+      ErrorKind::kInvalidArgument, fmt::format("{}: no command '{}'", program.name, name),
+      fmt::format("{}`{} --help` lists all",
+                  similar.empty() ? "" : fmt::format("did you mean `{} {}`? ", program.name, similar),
+                  program.name)};
   fmt::print(stderr, "{}", Describe(error));
   return kExitUsage;
 }

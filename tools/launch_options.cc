@@ -94,11 +94,14 @@ Status CheckChoices(const RuntimeOptions& runtime) {
   return {};
 }
 
+Status CheckProgramGiven(const std::vector<std::string>& command) {
+  if (!command.empty()) return {};
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "no program given"),
+                  "put it after `--`, such as: -- torchrun --nproc-per-node 8 train.py");
+}
+
 Result<LaunchPlan> PlanLaunch(LaunchOptions& options, std::vector<std::string> command) {
-  if (command.empty()) {
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "no program given"),
-                    "put it after `--`, such as: -- torchrun --nproc-per-node 8 train.py");
-  }
+  DYNAMICCL_CHECK_OK(CheckProgramGiven(command));
   options.runtime.hostccl = options.force_hostccl || (!options.force_no_hostccl && !MachineHasGpu());
   MakeAbsolute(options.runtime);
   DYNAMICCL_CHECK_OK(CheckChoices(options.runtime));

@@ -39,6 +39,9 @@ void RegisterNcclOptions(CLI::App& app, LaunchOptions& options);
 // it is refused before the job starts. PlanLaunch calls this too.
 Status CheckChoices(const RuntimeOptions& runtime);
 
+// Refuses an empty command. PlanLaunch calls this too.
+Status CheckProgramGiven(const std::vector<std::string>& command);
+
 // Builds the plan that starts `command` with these options. Makes the paths in `options` absolute, since
 // ranks may change their folder, and decides whether hostccl is used. It is an error when the command is
 // empty, when the policy, the rules or the topology cannot be used, or when the installation lacks a part.

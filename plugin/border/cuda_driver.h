@@ -15,8 +15,9 @@ inline constexpr int kMaxDriverSearches = 64;
 // does not have it. Any thread.
 void* FindDriverFunction(const char* name) noexcept;
 
-// While any thread of the process captures a graph in CUDA's default mode, some questions to the driver would
-// spoil the capture, unless the asking thread is in relaxed mode. An object of this class is in that mode.
+// Puts the calling thread into relaxed mode for the lifetime of the object. While any thread of the process
+// captures a graph in CUDA's default mode, some questions to the driver would spoil the capture, unless the
+// thread that asks them is in relaxed mode.
 class RelaxedCapture {
  public:
   // cuThreadExchangeStreamCaptureMode, as FindDriverFunction found it.

@@ -121,7 +121,8 @@ bool SwitchLeadership::RequestOffers() {
   return !offers.empty();
 }
 
-// An offer keeps the communicator's present policy, unless it leaves every call to NCCL.
+// Requests a version for an offer. The version keeps the communicator's present policy, unless the offer
+// leaves every call to NCCL.
 bool SwitchLeadership::RequestOffer(const ControlToken& token, TableOffer offer) {
   const auto found = communicators_.find(token);
   bool requested =

@@ -53,14 +53,13 @@ class SwitchLeadership {
   // failure to save is logged once.
   void SaveResults();
 
-  // A rank joins on this connection. Returns false if the connection is to be closed.
+  // Adds the rank that joins on this connection. Returns false if the connection is to be closed.
   bool Join(int fd, const JoinMessage& join, const ControlSecret& secret);
   // Handles a message on a joined connection. Returns false if the connection is to be closed.
   bool HandleMessage(int fd, std::span<const std::byte> message);
-  // The connection ended.
+  // Removes the rank of a connection that has ended.
   void ConnectionLost(int fd);
-  // Takes what changed in files, runs the guards, and advances the state machines of the communicators'
-  // leaders.
+  // Reads changed files, runs the guards, and advances the state machines of the communicators' leaders.
   void Tick(int64_t now_ns);
   // Milliseconds until Tick is due; -1: never.
   int NextTickMs() const;
@@ -71,7 +70,7 @@ class SwitchLeadership {
     TableContents table;
     std::function<void(const SwitchOutcome&)> ended;  // may be empty
     std::shared_ptr<const Policy> policy;             // that of the table, for the guard; may be null
-    bool keeps_policy = false;  // the table is wanted with whatever policy the ranks use
+    bool keeps_policy = false;  // the table goes with the policy that the ranks use, whichever it is
   };
   // One communicator and those of its ranks that have joined.
   struct Communicator {
@@ -87,8 +86,8 @@ class SwitchLeadership {
     std::vector<int> members;  // in the same order: each rank's own number
     const size_t n_ranks;
     uint32_t version = 1;  // the last version that was requested from SwitchLeader
-    // The requested versions that have not ended, by version number. There may be several, because the
-    // present attempt may be about an earlier one.
+    // The requested versions without an outcome, by version number. There may be several, because the present
+    // attempt may be about an earlier one.
     std::map<uint32_t, AskedVersion> asked;
     std::shared_ptr<TableGuard> guard;   // null: nobody watches the cost of the table
     std::optional<uint64_t> sent_until;  // the last order sent to the ranks that report times
@@ -97,12 +96,12 @@ class SwitchLeadership {
     std::shared_ptr<const Policy> policy;
     Sha256Digest watched{};  // digest of the changed file that was requested; zeros: request it (again)
     DigestComparison decided;
-    bool diverged = false;       // NCCL's choice for the rest of the job
+    bool diverged = false;       // ranks decided differently: NCCL's choice for the rest of the job
     int64_t offer_again_ns = 0;  // a file that some rank did not have is not offered again before this time
     // The live values of the last committed version, and those that somebody wants in their place.
     AgreedValues values;
     AgreedValues wanted_values;
-    bool refused_values = false;  // there were more of them than there may be
+    bool refused_values = false;  // more than kMaxAgreedValues were wanted, which was logged
     int64_t values_from_ns = 0;   // the next version for values is not requested before this time
     // Returns false if the communicator is complete without this rank, or has another size.
     bool AddRank(int fd, const JoinMessage& join);
@@ -113,20 +112,21 @@ class SwitchLeadership {
     bool wants_values() const { return complete() && !leader.lacks_rank() && wanted_values != values; }
     // True while something is to be asked or answered soon.
     bool busy() const { return leader.busy() || wants_values(); }
-    // Notes that somebody wants this value. Beyond kMaxAgreedValues names it is not taken, which is logged
-    // once.
+    // Adds a value that a rank, a file or this process wants. Beyond kMaxAgreedValues names it is ignored,
+    // which is logged once.
     void Want(const ProposedValue& proposed);
     // Requests a new version from SwitchLeader. Returns false if something more urgent waits, a rank is lost,
     // or ranks have decided differently.
     bool Request(SwitchReason reason, AskedVersion asked_version);
-    // Tells the requesters that the version, and all versions before it, have ended.
+    // Calls `ended` of this version with the outcome, and `ended` of all earlier versions with kSuperseded.
+    // Removes these versions from `asked`.
     void End(const SwitchOutcome& outcome);
-    // The committed version brought another policy: the guard begins anew with it, and offers that were
-    // requested meanwhile will keep it.
+    // Notes that the committed version brought another policy: the guard starts again with it, and offers
+    // that were requested meanwhile keep it.
     void UsePolicyOf(uint32_t committed);
   };
 
-  // Removes communicators that this process has left and for which no rank is connected.
+  // Removes communicators that this process has left and that no rank is connected for.
   void RemoveEnded();
   // Moves guards to their communicators when these become complete.
   void AttachGuards();
@@ -139,7 +139,7 @@ class SwitchLeadership {
   void CheckForDivergence(Communicator& communicator, int64_t now_ns);
   bool RequestOffer(const ControlToken& token, TableOffer offer);
   bool HandleProposal(const ControlToken& token, std::span<const std::byte> message);
-  // Takes what changed in the watched files, and this process's own values.
+  // Reads the watched files that changed, and this process's own values.
   void TakeChanges(int64_t now_ns);
   void WantOnAll(const ProposedValue& proposed);
   // Requests a version with the values that are wanted, once nothing else is under way.
@@ -162,7 +162,7 @@ class SwitchLeadership {
   StoreWriter store_;
   AgreedValues values_of_file_;  // as the file states them; a removed value keeps its last number
   const std::function<AgreedValues()> own_values_;  // may be empty
-  AgreedValues known_own_values_;                   // when it was last asked
+  AgreedValues known_own_values_;                   // the latest answer of own_values_
   std::map<ControlToken, Communicator> communicators_;
   std::map<int, ControlToken> by_fd_;
   // Guards of communicators that have ended, until their results are written.

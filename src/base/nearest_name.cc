@@ -33,4 +33,9 @@ std::string NearestName(std::string_view name, std::span<const std::string_view>
   return nearest == known.end() ? std::string() : std::string(*nearest);
 }
 
+std::string SimilarName(std::string_view name, std::span<const std::string_view> known) {
+  std::string nearest = NearestName(name, known);
+  return EditDistance(name, nearest) <= name.size() / 2 ? nearest : std::string();
+}
+
 }  // namespace dynamiccl

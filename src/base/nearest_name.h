@@ -16,4 +16,8 @@ size_t EditDistance(std::string_view a, std::string_view b);
 // Returns the known name with the smallest distance, the first one among equals; empty if `known` is empty.
 std::string NearestName(std::string_view name, std::span<const std::string_view> known);
 
+// Returns NearestName, or an empty text if it differs in more than half of the letters of `name`: as a hint
+// it would mislead.
+std::string SimilarName(std::string_view name, std::span<const std::string_view> known);
+
 }  // namespace dynamiccl

@@ -80,10 +80,6 @@ PolicyHeader HeaderFor(const Policy& policy, const Layout& layout) {
 }
 
 Status CheckHeader(const PolicyHeader& header, size_t file_bytes) {
-  if (std::memcmp(header.magic, kPolicyMagic, sizeof(kPolicyMagic)) != 0)
-    return WithHint(
-        MakeError(ErrorKind::kCorrupt, "byte 0: not a policy file (magic)"),
-        "name a .dcpolicy; `dynamiccl train` makes them, and `dynamiccl why FILE` reads traces and logs");
   if (header.format_version != kPolicyFormatVersion && header.format_version != kPolicyVersionWithEffects) {
     return OtherVersion(offsetof(PolicyHeader, format_version),
                         fmt::format("format version {}, this build reads {} and {}", header.format_version,
@@ -194,7 +190,16 @@ Result<size_t> ProvenanceBytes(std::span<const std::byte> bytes, bool with_effec
   return static_cast<size_t>(last.bytes);
 }
 
+Status CheckMagic(std::span<const std::byte> bytes) {
+  const size_t compared = std::min(bytes.size(), sizeof(kPolicyMagic));
+  if (compared == 0 || std::memcmp(bytes.data(), kPolicyMagic, compared) == 0) return {};
+  return WithHint(
+      MakeError(ErrorKind::kCorrupt, "byte 0: not a policy file (magic)"),
+      "name a .dcpolicy; `dynamiccl train` makes them, and `dynamiccl why FILE` reads traces and logs");
+}
+
 Result<std::unique_ptr<const Policy>> Parse(std::span<const std::byte> bytes) {
+  DYNAMICCL_CHECK_OK(CheckMagic(bytes));
   if (bytes.size() < sizeof(PolicyHeader) + kTrailerBytes) {
     return Damaged(bytes.size(), "shorter than a policy's header and trailer");
   }

@@ -99,13 +99,14 @@ void PrintOrder(const std::vector<HeldOutResult>& results) {
   }
 }
 
-// The bounds for the largest rank count, which the fit did not see: of the median error, on full nodes and
-// where some runs used parts of nodes, and of the mean error over the median.
+// The bounds for the largest rank count, which the fit did not see. kMostMedian bounds the median error on
+// full nodes, kMostMedianOnParts the median error where some runs used parts of nodes, and kMostMean the mean
+// error over the median error.
 constexpr double kMostMedian = 0.15;
 constexpr double kMostMedianOnParts = 0.25;
 constexpr double kMostMean = 2;
 
-// A system at its largest rank count, against the bounds.
+// The errors of a system at its largest rank count, and which bounds they keep.
 struct LargestCount {
   ErrorSummary fitted, line;
   bool median_holds, line_holds, mean_holds;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every fuzz entry with every input that is kept, whole, cut and changed at random: what fuzzers found stays
-// found, in builds without one and under each sanitizer.
+// Runs every fuzz entry on every input of tests/fuzz/corpus: whole, cut, and changed at random. So a fault
+// that a fuzzer once found is found again by every build, also without a fuzzer, and under each sanitizer.
 #include <gtest/gtest.h>
 
 #include <algorithm>

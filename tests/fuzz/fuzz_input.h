@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fuzz entries share. An entry is a file that defines LLVMFuzzerTestOneInput: libFuzzer and AFL++ call
-// it with inputs of their own, fuzz_corpora_test with those that are kept. It returns 0 and aborts where a
-// promise of the code is broken.
+// Reads the input of a fuzz entry. An entry is a file that defines LLVMFuzzerTestOneInput. libFuzzer and
+// AFL++ call this function with inputs that they make; fuzz_corpora_test calls it with the inputs of
+// tests/fuzz/corpus. It returns 0, and aborts if the code breaks a promise.
 #pragma once
 
 #include <sys/mman.h>
@@ -39,7 +39,7 @@ inline std::span<const std::byte> RestOf(ByteReader& input) {
   return input.GetBytes(input.remaining());
 }
 
-// A text that ends at a zero byte or after `most` bytes.
+// Reads a text that ends at a zero byte or after `most` bytes.
 inline std::string NextText(ByteReader& input, size_t most) {
   std::string text;
   while (text.size() < most && input.remaining() > 0) {
@@ -50,7 +50,7 @@ inline std::string NextText(ByteReader& input, size_t most) {
   return text;
 }
 
-// The input as a file without a name, for code that takes a path; one a process.
+// Holds the input in a file without a name, for code that takes a path. A process has one such file.
 class InputFile {
  public:
   explicit InputFile(std::span<const std::byte> bytes) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Imports damaged copies of known files, and counts what becomes of them, one line a format:
+// Imports damaged copies of known files, and prints one line for each format that counts the outcomes:
 //
 //     importer_mutants [--mutants 10000] [FORMAT...]
 //     format            mutants  refused     same  changed  said  silent  crashes  hangs
 //
-// "same" files give the result of the whole file, "changed" another one. Where a format states a bandwidth
-// beside size and time, one of four mutants has only a changed digit: a result in which size and time then
-// contradict the bandwidth is "said" if the importer left it out or noted it, else "silent". Each import may
-// take kSeconds. Exit code 1: a crash, a hang or a silent value; the file is then kept in the working
-// directory.
+// A "same" file gives the result of the whole file, a "changed" one gives another result. If a format states
+// a bandwidth beside size and time, one of four mutants has only a changed digit. A result whose size and
+// time then contradict the bandwidth is "said" if the importer left the row out or noted it, and "silent" if
+// not. Each import may take kSeconds. Exit code 1: a crash, a hang or a silent value; the file is then kept
+// in the working directory.
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -57,7 +57,7 @@ const MutatedFormat kMutatedFormats[] = {
     {DeepSpeedCommsImporter(), "import_deep_speed_comms", ""},
     {NcclDebugImporter(), "import_nccl_debug", "nccl_debug"}};
 
-// A table whose bandwidths follow from its sizes and times.
+// Returns a table whose bandwidths follow from its sizes and times.
 std::string TableWithBandwidths() {
   std::string text =
       "./build/all_reduce_perf -b 1M -e 1G -f 4\n#  Rank  0 Group  0 Pid 1 on  a device  0 [0x01] NVIDIA "
@@ -102,7 +102,7 @@ std::vector<std::string> SeedsOf(const MutatedFormat& format) {
 
 using Random = std::mt19937_64;
 
-// Begin and end of a random line, its newline included.
+// Returns begin and end of a random line, including its newline.
 std::pair<size_t, size_t> LineIn(const std::string& text, Random& random) {
   const size_t at = random() % text.size();
   const size_t before = at == 0 ? std::string::npos : text.rfind('\n', at - 1);
@@ -179,7 +179,8 @@ void Mutate(std::string& text, const std::vector<std::string>& seeds, Random& ra
 
 // ---- import ----
 
-// What counts of a result: each size with its time in microseconds, and how much the importer had to say.
+// The part of a result that is compared: each size with its time in microseconds, and the notes of the
+// importer.
 struct Taken {
   std::vector<std::pair<uint64_t, double>> rows;
   std::vector<std::string> notes;
@@ -203,9 +204,9 @@ std::optional<Taken> Take(const TraceImporter& importer, const std::string& text
   return taken;
 }
 
-// Whether size and time of some row contradict the bandwidth that stands beside them, which was not changed
-// where they were. A bandwidth below 1 GB/s has too few digits.
-// Rows may come in another order.
+// Returns true if size and time of some row contradict the bandwidth in that row. Only damage to the size or
+// the time is judged: the mutation did not change the bandwidth. Rows below 1 GB/s are not judged, because
+// their bandwidth has too few digits. Rows may come in another order.
 bool Contradicts(Taken whole, Taken changed) {
   std::ranges::sort(whole.rows);
   std::ranges::sort(changed.rows);
@@ -225,7 +226,7 @@ bool Contradicts(Taken whole, Taken changed) {
 enum Fate { kRefused, kSame, kChanged, kSaid, kSilent, kCrash, kHang, kFates };
 constexpr const char* kFateNames[] = {"refused", "same", "changed", "said", "silent", "crashes", "hangs"};
 
-// Shared with the child that imports.
+// Lies in memory that is shared with the child process that imports.
 struct Progress {
   uint64_t mutant = 0;
   uint64_t counts[kFates] = {};
@@ -241,7 +242,7 @@ class Mutants {
     progress_ = new (shared) Progress;
   }
 
-  // Returns whether nothing was found.
+  // Returns true if no crash, hang or silent value was found.
   bool Run(uint64_t mutants) {
     while (progress_->mutant < mutants) {
       const pid_t child = ::fork();

@@ -32,7 +32,8 @@ class Corpora {
  public:
   explicit Corpora(std::string folder) : folder_(std::move(folder)) {}
 
-  // `first`: the byte by which the entry knows what follows.
+  // Writes one seed. `first` is put before the bytes and tells the entry what follows; no byte is put if it
+  // is negative.
   void Put(const std::string& entry, const std::string& name, int first, std::span<const std::byte> bytes) {
     std::filesystem::create_directories(folder_ + "/" + entry);
     std::ofstream file(folder_ + "/" + entry + "/" + name, std::ios::binary);
@@ -47,7 +48,7 @@ class Corpora {
   std::string folder_;
 };
 
-// What lies between the header of an authenticated message and its code.
+// Returns the bytes between the header of an authenticated message and its authentication code.
 Bytes BodyOf(const Bytes& message) {
   return {message.begin() + kMessageHeaderBytes, message.end() - sizeof(Sha256Digest)};
 }
@@ -110,7 +111,7 @@ void PutFrames(Corpora& corpora) {
   corpora.Put("relay_frames", "every_type", -1, frames.buffer());
 }
 
-// As Hello of rendezvous.cc behind the token.
+// Writes the part of a Hello (rendezvous.cc) that follows the token.
 void PutHello(ByteWriter& said, uint32_t n_ranks, uint32_t rank, uint32_t payload_bytes) {
   for (const uint32_t value : {n_ranks, rank, payload_bytes, 0u}) said.Put(value);
 }
@@ -217,7 +218,7 @@ void PutTraces(Corpora& corpora) {
   if (json) corpora.Put("trace_json", "three_sections", -1, json->substr(0, json->find("{\"kind\":\"end\"")));
 }
 
-// Its lines without the hashes before them.
+// Returns the lines of a journal without their hashes.
 std::string LinesOfAJournal() {
   const std::string path = std::filesystem::temp_directory_path() / "make_corpora.journal";
   CostModelInput model;
@@ -238,7 +239,7 @@ std::string LinesOfAJournal() {
   return lines;
 }
 
-// From the seed of another entry.
+// Makes a measurement file from the seed of the entry import_config_table.
 void PutMeasurements(Corpora& corpora, const std::string& folder) {
   const auto imported = ImportFile(folder + "/import_config_table/six_columns", "config-table");
   if (!imported) std::exit(1);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts what readers refuse: a whole file or message of each class, cut at each byte and with each byte
-// changed. Prints a line a class: name, cuts refused, changes refused, what was taken all the same, separated
-// by tabs. Exit code 1 where something that is not whole was taken.
+// Counts the inputs that readers refuse. For each class of file or message it cuts a whole sample at each
+// byte, and changes each byte. It prints one line for each class, separated by tabs: name, refused cuts,
+// refused changes, and the number of damaged inputs that were accepted. Exit code 1: a damaged input was
+// accepted.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -31,7 +32,8 @@ namespace {
 using Bytes = std::vector<std::byte>;
 using Takes = std::function<bool(std::span<const std::byte>)>;
 
-// Of a longer sample so many places, evenly spread: the rest is more of the same.
+// A longer sample is damaged at this many places, evenly spread. More places of one sample would test the
+// same code again.
 constexpr size_t kMaxPlaces = 4096;
 constexpr ControlSecret kSecret = {1, 2, 3};
 
@@ -40,7 +42,7 @@ Bytes BytesOf(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-// False when something that is not whole was taken, or the whole was not.
+// Returns false if a damaged sample was accepted, or the whole sample was refused.
 bool Tell(const char* name, const Bytes& sample, const Takes& takes, bool changes_too = true) {
   const size_t step = std::max<size_t>(1, sample.size() / kMaxPlaces);
   std::mt19937 random(1);
@@ -77,7 +79,8 @@ std::string Written(const std::function<bool(const std::string&)>& write) {
 }
 
 bool TellTraces() {
-  // One section: cut between two, a trace is a whole one of fewer.
+  // The sample has one section, because a trace of several that is cut between two of them is a whole trace
+  // of fewer.
   Trace trace = AnyTrace(1);
   trace.sections.resize(1);
   for (TraceSection& section : trace.sections) {

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// No code: the precompiled header needs a file to belong to.
+// This file has no code: the precompiled header must belong to a source file.
 #include "tests/fuzz/shared_headers.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most files read, compiled once for a build of fuzzers (cmake/dynamiccl_targets.cmake).
+// Includes the headers that most fuzz entries need. A build of fuzzers compiles them once
+// (cmake/dynamiccl_targets.cmake).
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live values in jobs of several processes: what a program reads at the start of its steps is the same on all
-// ranks, whoever proposes another number and whenever.
+// Tests live values in jobs of several processes. What a program reads at the start of its steps must be the
+// same on all ranks, whichever rank proposes another value, at any time.
 #include <set>
 #include <sstream>
 
@@ -28,7 +28,7 @@ class AgreedValuesOfJobs : public JobTest {
     for (std::string line; std::getline(text, line);) lines.push_back(line);
     return lines;
   }
-  // All ranks read the same in every step that all of them began. Returns the different numbers.
+  // Requires that all ranks read the same in every step that all of them began. Returns the different values.
   static std::set<std::string> NumbersOfAll(const JobResult& job) {
     std::set<std::string> numbers;
     const std::vector<std::string> first = StepsOf(job, 0);
@@ -55,7 +55,7 @@ TEST_F(AgreedValuesOfJobs, AreTheSameOnAllRanksInEachStep) {
   }
 }
 
-// The guard's versions come in between, and its samples and trials.
+// Versions of the guard come in between, with its samples and trials.
 TEST_F(AgreedValuesOfJobs, ChangeBesideThePolicyAndItsGuard) {
   const std::string policy = PolicyFile("p.dcpolicy", Algorithm::kRing, Protocol::kSimple);
   JobOptions options = Options({{"DYNAMICCL_POLICY", policy}, {"DYNAMICCL_DECISION_LOG", "%d/decisions.%r"}});

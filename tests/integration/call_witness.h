@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands between the preloaded object and hostccl in every_function_job: keeps what each function was
-// called with on this thread.
+// A library between the preloaded object and hostccl in every_function_job. It keeps the arguments of each
+// call on this thread.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,10 @@ std::vector<unsigned char> BytesOf(const Arguments&... arguments) {
 }
 
 extern "C" {
-// The calls of this thread since the last WitnessForget.
+// Returns the number of calls of this thread since the last WitnessForget.
 int WitnessCalls();
 const char* WitnessName(int call);
-// The arguments' bytes, one after the other.
+// Returns the bytes of a call's arguments, one after the other.
 const unsigned char* WitnessArguments(int call, size_t* bytes);
 int WitnessResult(int call);
 void WitnessForget();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A profiler plugin that a job would have had without us gets the same events with us, whichever version it
-// is, while collectives are timed.
+// A profiler plugin that the job would have had without DynamICCL must get the same events with it, in every
+// version, while collectives are timed.
 #include "tests/integration/job_fixture.h"
 
 namespace dynamiccl::testing {
@@ -60,7 +60,7 @@ TEST_F(ChainedProfilers, GetNoEventFromAReleaseWithoutProfilers) {
   EXPECT_THAT(job.output[0], Not(HasSubstr("calls (0.56 %), 2 to their end")));
 }
 
-// Those that NCCL sends for our sake are kept from it.
+// Events that NCCL sends only because DynamICCL asked for them must not reach the plugin.
 TEST_F(ChainedProfilers, GetNoEventThatTheyDidNotWant) {
   for (const char* mask : {"0", "2", "64", "512"}) {
     SCOPED_TRACE(mask);

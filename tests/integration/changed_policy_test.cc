@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables that change under running jobs of several processes: by another policy file, or because a rank
-// decided otherwise.
+// Tests tables that change in running jobs of several processes: by another policy file, or because a rank
+// decided differently.
 #include <algorithm>
 #include <chrono>
 #include <future>
@@ -18,11 +18,11 @@ class ChangedPolicy : public JobTest {
   void Start(JobOptions options) {
     options.environment = With(options.environment, {{"DYNAMICCL_POLICY", path_},
                                                      {"DYNAMICCL_MODE", "adaptive"},
-                                                     // No guard: versions are the file's alone.
+                                                     // Without a guard all versions come from the file.
                                                      {"DYNAMICCL_TIMES", "0"},
                                                      {"DYNAMICCL_DECISION_LOG", folder_ + "/decisions.%r"}});
     running_ = std::async(std::launch::async, [this, options] { return Run(options); });
-    // Every rank has attested the first policy.
+    // Waits until every rank has attested the first policy.
     for (int rank = 0; rank < options.n_ranks; ++rank) {
       const std::string log = folder_ + "/decisions." + std::to_string(rank);
       while (!Ended(10) && (!std::filesystem::exists(log) || std::filesystem::file_size(log) == 0)) continue;
@@ -34,7 +34,7 @@ class ChangedPolicy : public JobTest {
   void Replace(Protocol protocol) const {
     std::filesystem::rename(PolicyFile("next", Algorithm::kRing, protocol), path_);
   }
-  // With the logs.
+  // Ends the job. Returns its result with the logs.
   JobResult End() {
     JobResult job = running_.get();
     job.folder = folder_;
@@ -45,8 +45,8 @@ class ChangedPolicy : public JobTest {
   std::future<JobResult> running_;
 };
 
-// Again and again, while four ranks run apart: every rank takes up each new table at the same call, or none
-// does.
+// Replaces the policy again and again while the ranks of the job are apart. Every rank must take each new
+// table at the same call, or none takes it.
 TEST_F(ChangedPolicy, IsTakenUpByAllRanksAtTheSameCall) {
   Start({.n_ranks = 4, .rounds = "400"});
   constexpr Protocol kTurns[] = {Protocol::kLL, Protocol::kSimple};
@@ -62,8 +62,8 @@ TEST_F(ChangedPolicy, IsTakenUpByAllRanksAtTheSameCall) {
   EXPECT_FALSE(LinesWith(log, " policy v2").empty());
 }
 
-// The first recognises nothing but scalars, whose size tells, the second, a random network, some role or
-// other.
+// The first policy recognises only scalars, by their size. The second is a random network, which recognises
+// some role for most calls.
 TEST_F(ChangedPolicy, BringsItsStructureLstmAtTheSameCall) {
   Start({.n_ranks = 3, .rounds = "200"});
   EXPECT_TRUE(WritePolicyFile(folder_ + "/next", *test::MakeRandomPolicy(5)));
@@ -97,7 +97,7 @@ TEST_F(ChangedPolicy, OfOneRankAloneIsTakenUpByNoneAndTheRankIsNamed) {
   EXPECT_THAT(job.AllOutput(), HasSubstr("rank 1 does not have the same file"));
 }
 
-// One decision among thousands; the policy file that is replaced afterwards changes nothing any more.
+// One decision among thousands differs. Afterwards a new policy file changes nothing any more.
 TEST_F(ChangedPolicy, RankThatDecidesOtherwiseIsNamedAndAllGoBackToNcclsChoice) {
   JobOptions options{.n_ranks = 3, .rounds = "1", .extras = {"stalls"}};
   options.preload_of[1] = DYNAMICCL_TEST_FORGETFUL_NCCL ":" DYNAMICCL_TEST_PRELOAD;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules for communicators: bounds on their channels that NCCL takes only at its initialisation, on all ranks
-// or on none.
+// Tests rules for communicators: bounds on their channels that NCCL accepts only at its initialisation, on
+// all ranks or on none.
 #include <algorithm>
 
 #include "tests/integration/job_fixture.h"
@@ -33,7 +33,7 @@ class CommunicatorCtas : public JobTest {
     EXPECT_TRUE(job.ok()) << job.AllOutput();
     return job;
   }
-  // Of AllReduces of 4 bytes, sorted, as hostccl took them.
+  // Returns the channels of the AllReduces of 4 bytes, sorted, as hostccl used them.
   static std::vector<std::string> ChannelsOfSmallest(const JobResult& job) {
     std::vector<std::string> channels;
     for (const std::string& line : LinesWith(job.output[0], "AllReduce: 4 Bytes -> "))
@@ -41,7 +41,7 @@ class CommunicatorCtas : public JobTest {
     std::sort(channels.begin(), channels.end());
     return channels;
   }
-  // Nobody has set anything, and every rank says why in one line.
+  // Requires that no bound was set, and that every rank says why in one line.
   void ExpectAsAsked(const JobResult& job, const std::vector<std::string>& why) {
     EXPECT_EQ(ChannelsOfSmallest(job), ChannelsOfSmallest(RunWell(Options(""))));
     for (size_t rank = 0; rank < job.output.size(); ++rank) {
@@ -82,7 +82,7 @@ TEST_F(CommunicatorCtas, LeaveWhatTheProgramPinned) {
   JobOptions options = Options(kThree, {"ctas"});
   options.environment["JOB_MIN_CTAS"] = "2";
   EXPECT_THAT(ChannelsOfSmallest(RunWell(options)), Each("channel{Lo..Hi}={0..1}"));
-  // Together with the rule's minimum it would be refused.
+  // Together with the rule's minimum the program's would be refused.
   options.environment.erase("JOB_MIN_CTAS");
   options.environment["JOB_MAX_CTAS"] = "1";
   EXPECT_THAT(ChannelsOfSmallest(RunWell(options)), Each("channel{Lo..Hi}={0..0}"));
@@ -135,7 +135,7 @@ TEST_F(CommunicatorCtas, AreNotSetWhereARankIsLateWhichIsWaitedForOnceAndAttests
   EXPECT_THAT(ChannelsOfSmallest(job), Each("channel{Lo..Hi}={0..0}"));
   for (const std::string& said : job.output)
     EXPECT_THAT(LinesWith(said, "as the program asks: 2 of 3 ranks pledged in time; missing 1"), SizeIs(1));
-  // Of a situation a busy machine may keep it.
+  // On a busy machine a late rank may keep NCCL's choice for a situation.
   EXPECT_THAT(job.AllOutput(), Not(HasSubstr("keeps NCCL's choice: ")));
 }
 

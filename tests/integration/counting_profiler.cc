@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A profiler plugin of version PROFILER_VERSION as a user would have it: wants the kinds of events in
-// TEST_MASK, keeps a handle of its own for each, checks what comes back, and writes into TEST_COUNTS at the
-// end how many of each kind were started, stopped and told a state.
+// A profiler plugin of version PROFILER_VERSION, as a user might have. It asks for the kinds of events in
+// TEST_MASK, keeps a handle for each event and checks what comes back. At the end it writes into TEST_COUNTS
+// how many events of each kind were started, stopped and given a state.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>

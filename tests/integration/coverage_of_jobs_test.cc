@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ledger and the metrics of whole jobs say: what could be chosen, what could not, and why.
+// Tests what the ledger and the metrics of whole jobs say: which calls could be chosen for, which not, and
+// why.
 #include "tests/integration/job_fixture.h"
 #include "traces/format/record_views.h"
 #include "traces/format/trace_reader.h"
@@ -11,7 +12,7 @@ using ::testing::HasSubstr;
 
 class CoverageOfJobs : public JobTest {
  protected:
-  // Calls of rank 0, by coverage; sends and receives included.
+  // Returns the calls of rank 0 by coverage, including sends and receives.
   std::array<int, kCoverages> CoverageIn(const JobResult& job) {
     std::array<int, kCoverages> calls{};
     const auto trace = ReadTrace(job.folder + "/t.0.ctrace");
@@ -72,7 +73,7 @@ TEST_F(CoverageOfJobs, WhatTheUserPinnedIsTheUsers) {
   EXPECT_EQ(Of(CoverageIn(job), Coverage::kPinned), kCollectivesARound);
 }
 
-// NCCL makes the communicators of a group whose end is simulated.
+// NCCL also makes the communicators of a group whose end is only simulated.
 TEST_F(CoverageOfJobs, CommunicatorOfASimulatedGroupIsKnownFromItsFirstCall) {
   const JobResult job = Run({.n_ranks = 2,
                              .rounds = "1",

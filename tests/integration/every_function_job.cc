@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls every function that the preloaded object interposes, two ranks as threads, and says of each what
-// reached the library behind it (call_witness.h): one line a call and rank,
+// Calls every function that the preloaded object interposes, with two ranks as threads. For each call and
+// rank it prints one line that says what reached the library behind the object (call_witness.h):
 //   <rank> <function> reached <names> arguments same|CHANGED result same|CHANGED
 //   every_function_job <any word>
 #include <array>
@@ -22,7 +22,7 @@ namespace {
 
 thread_local int t_rank = 0;
 
-// One call through the public name, compared with what the witness saw of it.
+// Makes one call through the public name, and compares it with what the witness saw.
 template <typename... Parameters>
 ncclResult_t Call(const char* name, ncclResult_t (*function)(Parameters...),
                   std::type_identity_t<Parameters>... arguments) {
@@ -111,7 +111,7 @@ void MoveDataAsConfigured(ncclComm_t comm, cudaStream_t stream) {
   if (hostcclStreamSynchronize(stream) != ncclSuccess) std::_Exit(4);
 }
 
-// What must not move the call number, then one call that shows where it stands.
+// Makes calls that must not advance the call number, then one call that shows the number.
 void MoveNothing(ncclComm_t comm, cudaStream_t stream) {
   Buffers buffers;
   float* const data = buffers.send.data();
@@ -198,7 +198,7 @@ void RunRank(int rank) {
   if (hostcclStreamDestroy(stream) != ncclSuccess) std::_Exit(4);
 }
 
-// The rank by which the communicator grows.
+// Runs the rank by which the communicator grows.
 void RunNewRank() {
   t_rank = kRanks;
   ncclComm_t grown = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every interposed function over hostccl: reaches the library once, with its arguments and its result, and
-// moves the call number exactly when it should.
+// Tests every interposed function over hostccl: it must reach the library once, with its arguments and its
+// result, and advance the call number exactly when it should.
 #include <set>
 
 #include "src/nccl_abi/nccl_function_list.h"
@@ -30,14 +30,16 @@ class EveryFunction : public JobTest {
     return options;
   }
 
-  // Each line as the job says it of a call that went through unchanged; which functions were called.
+  // Requires that each call that the job printed reached the library unchanged. Returns the names of the
+  // called functions.
   static std::set<std::string> ExpectUnchanged(const JobResult& job) {
     std::set<std::string> called;
     for (const std::string& line : LinesWith(job.output[0], " reached ")) {
       std::istringstream words(line);
       std::string rank, name, reached_word, reached;
       words >> rank >> name >> reached_word >> reached;
-      // The library's Bcast goes on by the public ncclBroadcast; that call stays inside the library.
+      // The library's ncclBcast calls the public ncclBroadcast. The preload must not see that inner call, so
+      // the name that reached the library is the one that the job called.
       EXPECT_EQ(reached, name) << line;
       EXPECT_NE(line.find(" arguments same result same "), std::string::npos) << line;
       called.insert(name);
@@ -66,7 +68,7 @@ TEST_F(EveryFunction, ReachesTheLibraryOnceUnchangedInEveryMode) {
 
 using NumberedCall = std::tuple<uint64_t, Collective, int>;  // number, what, root or peer
 
-// What the ranks of the job's first communicator issued, by rank.
+// Returns what the ranks of the job's first communicator issued, by rank.
 std::map<int, std::vector<NumberedCall>> CallsOfTheFirst(const std::vector<TraceRecord>& records) {
   std::map<uint32_t, CommunicatorInfo> communicators;
   uint64_t first = 0;
@@ -103,7 +105,7 @@ TEST_F(EveryFunction, MovesTheCallNumberExactlyWhenItShould) {
       {3, kBroadcast, 1},
       {4, kBroadcast, 1},
       {5, kReduce, 1},
-      // A group of a send and a receive does not count; what all ranks must call does.
+      // A group of a send and a receive does not count, but what all ranks must call does.
       {6, kSend, 1},
       {6, kRecv, 1},
       {6, kAllToAll, -1},
@@ -138,7 +140,7 @@ TEST_F(EveryFunction, MovesTheCallNumberExactlyWhenItShould) {
   EXPECT_EQ(last(of_rank_1), last(of_rank_0));
 }
 
-// Children are told apart and told what they are, whatever they were made by.
+// Communicators of every origin must be distinguished, and their size must be known.
 TEST_F(EveryFunction, CommunicatorsOfEveryOriginAgreeAndAreTunedTheSame) {
   JobOptions options = Options();
   options.environment =

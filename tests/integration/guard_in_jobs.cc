@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guard in running jobs over hostccl: a policy that is much worse than NCCL's choice, links that degrade,
-// and a second run with what the first has learnt. As a test it goes by modelled times (--model), so that
-// what it asserts does not depend on the machine's noise; with the times that kernels really took it prints
-// the figures of docs/results/guard.md. There a disturbed machine can decide: such an end is a failure, or
-// skipped with DYNAMICCL_TEST_NOISY=1.
+// Runs the guard in jobs over hostccl: a policy that is much worse than NCCL's choice, links that degrade,
+// and a second run that begins with what the first has learnt. As a test it uses modelled times (--model), so
+// that its results do not depend on the machine's noise. With the times of real kernels it prints the figures
+// of docs/results/guard.md. Then noise can decide the outcome: such an end is a failure, or skipped with
+// DYNAMICCL_TEST_NOISY=1.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -33,7 +33,7 @@ using dynamiccl::testing::LoggedCall;
 using dynamiccl::testing::MedianByBytes;
 using dynamiccl::testing::TotalMs;
 
-// How a case ends. kDisturbed: nothing is shown, since real times were too noisy.
+// How a case ends. kDisturbed: real times were too noisy to show anything.
 enum class End { kRight, kWrong, kDisturbed };
 constexpr int kSkipped = 77;  // as ctest takes it
 
@@ -44,13 +44,14 @@ struct Options : GuardedJobOptions {
   std::string believed;  // a config that a policy expects to be good although it is not
 };
 
-// Prints what is not as it must be.
+// Prints `what` if it does not hold. Returns `holds`.
 bool Expect(bool holds, const std::string& what) {
   if (!holds) fmt::print("  NOT SO: {}\n", what);
   return holds;
 }
 
-// By key: calls that used `config_prefix`, the last such call of the key, and what the first of them took.
+// Prints for each key the number of calls that used `config_prefix`, the last such call, and the time of the
+// first ones.
 void ReportBadCalls(const GuardedRun& run, const std::string& bad, const std::map<uint64_t, double>& nccl) {
   struct Key {
     int calls = 0;
@@ -92,13 +93,13 @@ void ReportVersions(const GuardedRun& run) {
     fmt::print("  {}\n", line);
 }
 
-// Share of the time that the run took more than runs without us before and after it.
+// Returns by how many percent the run took longer than runs without DynamICCL before and after it.
 double LossPercent(const GuardedRun& run, const GuardedRun& before, const GuardedRun& after) {
   return 100 * (2 * TotalMs(run) / (TotalMs(before) + TotalMs(after)) - 1);
 }
 
-// The largest size, at which the policy is wrong beyond any noise: its choice was in use first, and in the
-// last quarter of the calls it is no more.
+// Checks the largest size, at which the policy is wrong beyond any noise. Its choice must be in use first,
+// and no longer in the last quarter of the calls.
 End LargestIsTakenBack(const GuardedRun& run, const std::string& bad) {
   // Four calls above 3x NCCL's time are the fewest that revoke a choice.
   constexpr int kFewestUses = 4;
@@ -128,7 +129,7 @@ End BadPolicy(const Options& options) {
   return LargestIsTakenBack(guarded, options.policy);
 }
 
-// While the job waits at its call JOB_PAUSE_AT, all links get slower: in the model, or those of hostccl.
+// Slows all links while the job waits at its call JOB_PAUSE_AT: those of the model, or those of hostccl.
 bool DegradeLinks(const Options& options, const std::string& pause, const std::string& slower) {
   if (!options.model.empty()) return std::ofstream(slower).flush().good();
   std::ifstream file(pause);
@@ -139,8 +140,8 @@ bool DegradeLinks(const Options& options, const std::string& pause, const std::s
   return std::system(set.c_str()) == 0;
 }
 
-// The first version behind `before` that came because the fabric changed; 0: none. One that was asked for
-// before the change may come in between.
+// Returns the first version after `before` that the change of the fabric caused; 0: none. A version that was
+// requested before the change may come in between.
 uint32_t VersionOfChange(const GuardedRun& run, uint32_t before) {
   for (const LoggedCall& logged : run.log) {
     const std::string why = fmt::format("table v{}: the fabric changed;", logged.version);
@@ -149,8 +150,8 @@ uint32_t VersionOfChange(const GuardedRun& run, uint32_t before) {
   return 0;
 }
 
-// Every size was at the policy's choice when the links changed at call `change`, and a version takes all of
-// them back to NCCL's.
+// Requires that every size used the policy's choice when the links changed at call `change`, and that one
+// version takes all of them back to NCCL's choice.
 End ChangeIsAnswered(const GuardedRun& run, const std::string& policy, uint64_t change) {
   std::map<uint64_t, bool> at_policy_before;
   uint32_t version_before = 0;
@@ -183,7 +184,7 @@ void ReportChange(const GuardedRun& run, const Options& options, uint64_t change
   ReportVersions(run);
 }
 
-// Half of the job, then every link has less bandwidth.
+// Runs half of the job, then lowers the bandwidth of every link.
 End Degraded(const Options& options) {
   GuardedJobs jobs(options);
   const int change = options.calls / 2;
@@ -212,7 +213,7 @@ std::set<uint64_t> SizesOf(const Options& options) {
   return sizes;
 }
 
-// Sizes whose last call at the key's choice had the winner.
+// Returns the sizes whose last call with the key's choice used the winner.
 std::set<uint64_t> SizesAt(const std::vector<LoggedCall>& log, const std::string& winner) {
   std::map<uint64_t, bool> at_winner;
   for (const LoggedCall& logged : log) {
@@ -225,7 +226,8 @@ std::set<uint64_t> SizesAt(const std::vector<LoggedCall>& log, const std::string
   return sizes;
 }
 
-// Keys of which `store` says what to begin with on an undisturbed fabric, and with `winner` that it is that.
+// Returns the number of keys for which `store` says what to begin with on an undisturbed fabric; with
+// `winner`, those for which it is the winner.
 ptrdiff_t SettledKeys(const std::string& store_path, const std::string& winner) {
   const auto store = dynamiccl::ReadSiteStore(store_path);
   if (!store) return -1;
@@ -251,7 +253,7 @@ void ReportStore(const GuardedRun& first, const GuardedRun& second) {
   ReportVersions(second);
 }
 
-// With a winner until every size is at it, with real times all calls.
+// Runs until every size uses the winner; with real times it runs all calls.
 GuardedRun RunUntilSettled(const GuardedJobs& jobs, Environment environment, const Options& options) {
   const std::string until = jobs.folder() + "/until";
   environment["JOB_UNTIL"] = until;
@@ -266,7 +268,7 @@ GuardedRun RunUntilSettled(const GuardedJobs& jobs, Environment environment, con
   return job.get();
 }
 
-// What a first run learns, and a second of as many calls begins with.
+// Runs a job, and a second one of as many calls that begins with what the first has learnt.
 End Store(const Options& options) {
   GuardedJobs jobs(options);
   Environment more = jobs.Adaptive();
@@ -289,7 +291,7 @@ End Store(const Options& options) {
              : End::kWrong;
 }
 
-// The share of the calls of steps 25 to 50 that used this config, for whatever reason.
+// Returns the share of the calls of steps 25 to 50 that used this config, for any reason.
 double SharePromptly(const GuardedRun& run, size_t calls_of_step, const std::string& config) {
   constexpr uint64_t kFrom = 25, kTo = 50;
   const auto used = std::count_if(run.log.begin(), run.log.end(), [&](const LoggedCall& logged) {

@@ -42,7 +42,7 @@ std::vector<size_t> SizesIn(const std::string& text) {
   return sizes;
 }
 
-// What changes in mid-run; calls below 0: never.
+// The changes in mid-run; a call below 0 means never.
 struct Change {
   long from = -1;
   std::vector<size_t> sizes;
@@ -84,7 +84,7 @@ void Pause() {
   while (::access(path.c_str(), F_OK) == 0) ::usleep(1000);
 }
 
-// Which of `sizes` call `call` has.
+// Returns which of `sizes` the call has.
 size_t SizeOfCall(const std::vector<size_t>& sizes, long call) {
   static const bool mixed = FromEnvironment("JOB_ORDER") == "mixed";
   auto place = static_cast<uint64_t>(call);
@@ -92,8 +92,7 @@ size_t SizeOfCall(const std::vector<size_t>& sizes, long call) {
   return sizes[place % sizes.size()];
 }
 
-// Rank 0 says by the job's data that this is the last call: the largest of all ranks' elements is every
-// rank's result.
+// Rank 0 announces the last call by the job's data: every rank gets the largest element of all ranks.
 constexpr float kLastCall = 1;
 
 bool FileToEndIsThere() {

@@ -129,8 +129,8 @@ Environment GuardedJobs::Adaptive() const {
   else if (options_.policy != "none")
     environment["DYNAMICCL_POLICY"] = WritePolicy();
   if (options_.model.empty()) return environment;
-  // Where steps do not take what the model says, the guard must not know any: then it goes by the modelled
-  // times.
+  // If steps do not take the modelled time, the guard must not find any, so that it uses the modelled times
+  // of calls.
   if (options_.sleep == 0) environment["JOB_ORDER"] = "mixed";
   environment["MODEL_TIMES"] = options_.model;
   environment["MODEL_SLEEP"] = std::to_string(options_.sleep);

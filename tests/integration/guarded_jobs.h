@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs tests/integration/guarded_job.cc in mode adaptive over hostccl, and what its runs leave behind: which
-// configuration each call had, who decided so, and how long the program waited for it.
+// Runs tests/integration/guarded_job.cc in mode adaptive over hostccl, and reads what its runs leave behind:
+// the configuration of each call, who decided it, and how long the program waited for it.
 #pragma once
 
 #include <cstddef>
@@ -37,13 +37,13 @@ struct LoggedCall {
   std::string who;
   uint32_t version = 0;
 
-  // At what the key uses, and no call that compares it with something else.
+  // True if the call used the key's choice, and did not compare it with another config.
   bool at_choice() const { return who != "trial" && who != "sample"; }
   bool Uses(const std::string& config_prefix) const {
     return who != "trial" && config.starts_with(config_prefix);
   }
 };
-// Whole lines only: the log may still be written.
+// Reads whole lines only, because the log may still be written.
 std::vector<LoggedCall> ReadDecisionLog(const std::string& path);
 
 struct GuardedRun {
@@ -63,12 +63,12 @@ class GuardedJobs {
   GuardedJobs(const GuardedJobs&) = delete;
   GuardedJobs& operator=(const GuardedJobs&) = delete;
 
-  // For the files of all runs.
+  // The folder for the files of all runs.
   const std::string& folder() const { return folder_; }
-  // Of rank 0 in the run under way, or the last one.
+  // The log of rank 0 in the present run, or the last one.
   std::string decision_log() const { return folder_ + "/decisions.0"; }
 
-  // A run without the object, or with it and the environment of Adaptive().
+  // Runs the job without the object, or with it and the environment of Adaptive().
   GuardedRun Run(const Environment& environment, int calls) const;
   GuardedRun RunWithout(int calls) const;
   Environment Adaptive() const;

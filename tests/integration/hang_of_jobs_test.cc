@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs over hostccl that stand still, looked at while they do: the traces of their ranks name the rank and
-// the call.
+// Looks at jobs over hostccl while they hang: the traces of their ranks must name the rank and the call.
 #include <thread>
 
 #include "tests/integration/job_fixture.h"
@@ -39,7 +38,7 @@ class HangOfJobs : public JobTest, public ::testing::WithParamInterface<Standing
            diagnosis.findings[0].ranks == std::vector<int32_t>{2};
   }
 
-  // Until the job stands as it will stand for ever.
+  // Looks until the job hangs for good.
   HangDiagnosis LookUntilItStands() const {
     HangDiagnosis diagnosis;
     for (int look = 0; look < 4000; ++look) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A test that runs jobs: a folder for its files, gone with the test, and what the jobs leave behind.
+// A fixture for tests that run jobs: a folder for their files, which is removed after the test, and what the
+// jobs leave behind.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -50,7 +51,7 @@ class JobTest : public ::testing::Test {
     return folder_ + "/" + name;
   }
 
-  // What rank 0 of the job's library chose, call by call.
+  // Returns what rank 0 of the job's library chose, call by call.
   static std::vector<std::string> Choices(const JobResult& job) {
     std::vector<std::string> choices;
     for (const std::string& line : LinesWith(job.output[0], " -> Algo ")) {
@@ -59,7 +60,7 @@ class JobTest : public ::testing::Test {
     return choices;
   }
 
-  // All ranks decided the same at every call, whatever they decided.
+  // Requires that all ranks decided the same at every call.
   static void ExpectEqualLogs(const JobResult& job, int n_ranks) {
     const std::string first = job.Text("decisions.0");
     EXPECT_FALSE(first.empty()) << job.AllOutput();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways in which programs come to NCCL, with the preloaded object and with the shim for LD_AUDIT: the right
-// copy gets each call, and what is not seen is said.
+// Tests the ways in which programs load NCCL, with the preloaded object and with the shim for LD_AUDIT. The
+// right copy must get each call, and what cannot be seen must be logged.
 #include "tests/integration/job_fixture.h"
 #include "traces/format/record_views.h"
 #include "traces/format/trace_reader.h"

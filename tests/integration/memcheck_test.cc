@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs with the object under valgrind's memcheck, which also sees what the C library, the dynamic linker and
-// the program do with the object's memory: no error, and nothing lost that no pointer leads to.
+// Runs jobs with the object under valgrind's memcheck, which also sees how the C library, the dynamic linker
+// and the program use the object's memory. There must be no error, and no memory without a pointer to it.
 #include "tests/integration/job_fixture.h"
 
 namespace dynamiccl::testing {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules that name a level of memory pressure, in jobs of several processes: all ranks follow the level of
-// rank 0, from the same call on.
+// Tests rules that name a level of memory pressure, in jobs of several processes. All ranks must follow the
+// level of rank 0 from the same call on.
 #include <sstream>
 
 #include "tests/integration/job_fixture.h"
@@ -14,7 +14,7 @@ constexpr int kRanks = 3;
 
 class MemoryPressureOfJobs : public JobTest {
  protected:
-  // AllGathers and AllReduces at these levels use Ring/LL with one channel.
+  // Returns rules by which AllGathers and AllReduces at these levels use Ring/LL with one channel.
   std::string Rules(const std::vector<std::string>& levels) const {
     std::string text = "version = 3\n";
     for (const std::string& level : levels) {
@@ -33,7 +33,8 @@ class MemoryPressureOfJobs : public JobTest {
                                more);
     return options;
   }
-  // The lines of rank 0's decisions about one collective that a rule made, and how many others there are.
+  // The lines of rank 0's decisions about one collective that a rule made, and the number of its other
+  // decisions.
   struct Decided {
     std::vector<std::string> by_rule;
     int otherwise = 0;

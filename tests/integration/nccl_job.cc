@@ -91,7 +91,7 @@ void Group(const Rank& rank, size_t count) {
   if (a[0] != static_cast<float>(rank.n_ranks)) Fail("wrong group sum", static_cast<int>(a[0]));
 }
 
-// Traffic between two ranks that the others know nothing of.
+// Sends data between two ranks. The other ranks know nothing about it.
 void SendToNeighbour(const Rank& rank) {
   if (rank.rank > 1) return;
   std::vector<float> data(100, static_cast<float>(rank.rank));
@@ -103,13 +103,13 @@ void SendToNeighbour(const Rank& rank) {
   if (data[0] != 0) Fail("wrong data received", static_cast<int>(data[0]));
 }
 
-// Ranks run apart by random times of their own.
+// Sleeps for a random time, so that ranks are apart.
 void Dawdle(const Rank& rank) {
   static thread_local std::minstd_rand random(static_cast<unsigned>(rank.rank) * 7919 + 1);
   ::usleep(static_cast<unsigned>(random() % 3000));
 }
 
-// What the program says of its memory: a twentieth is left.
+// The memory that the program reports: a twentieth is left.
 constexpr long long kTotalBytes = 80LL << 30;
 constexpr long long kFreeBytes = kTotalBytes / 20;
 
@@ -148,7 +148,7 @@ void Split(const Rank& world, ncclConfig_t* config, int rounds) {
   }
 }
 
-// A child of fork must live and die without disturbing the parent's job.
+// Forks a child, which must live and end without disturbing the parent's job.
 void Fork() {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -160,7 +160,7 @@ void Fork() {
   if (status != 0) Fail("fork", status);
 }
 
-// One thread that drives all ranks of the job, in groups.
+// Drives all ranks of the job on one thread, in groups.
 void RunAllRanksOfProcess(int n_ranks) {
   std::vector<ncclComm_t> comms(static_cast<size_t>(n_ranks));
   std::vector<std::vector<float>> data(comms.size(), std::vector<float>(300, 1.0f));
@@ -183,7 +183,7 @@ void RunAllRanksOfProcess(int n_ranks) {
   for (const cudaStream_t each : streams) CHECK_NCCL(hostcclStreamDestroy(each));
 }
 
-// Now and then a rank is held up, so that the others run into it or ahead of it.
+// Delays a rank now and then, so that the others overtake it or wait for it.
 void StallNowAndThen(std::minstd_rand& random) {
   if (random() % 64 == 0) ::usleep(static_cast<unsigned>(random() % 20'000));
 }
@@ -211,7 +211,7 @@ void SmallCalls(const Rank& rank, std::minstd_rand& random) {
   CHECK_NCCL(hostcclStreamSynchronize(rank.stream));
 }
 
-// The 500th call of a round: whether any rank wants another one.
+// Issues the 500th call of a round. Returns true if any rank wants another round.
 bool GoesOn(const Rank& rank) {
   const char* path = std::getenv("JOB_GOES_ON");
   float wants = path != nullptr && ::access(path, F_OK) == 0 ? 1 : 0;
@@ -254,7 +254,8 @@ void ReadValuesAndDestroy(const std::string& path, Rank world) {
   log << "after " << dynamiccl::agree::Value("bucket", 4) << std::endl;
 }
 
-// The process that runs the job tells it. Until then what the dead rank listened on may still answer.
+// Waits until the process that runs the job says that the rank has ended. Until then a socket of the dead
+// rank may still answer.
 void AwaitEndOfRank(const std::filesystem::path& place_of_id, int rank) {
   const auto told = place_of_id.parent_path() / ("ended." + std::to_string(rank));
   while (!std::filesystem::exists(told)) ::usleep(2000);
@@ -396,7 +397,7 @@ void UseSeveralOfOneGroup(const std::string& path, const Rank& like, int rounds)
   }
 }
 
-// The process ends as $JOB_ENDS says, with its communicator alive.
+// Ends the process as $JOB_ENDS says, with its communicator alive.
 void End() {
   const std::string how = std::getenv("JOB_ENDS");
   constexpr int kCode = 7;
@@ -413,7 +414,7 @@ void End() {
 
 void SplitAsAsked(const Rank& world, const std::set<std::string>& extras) {
   ncclConfig_t nothing = DYNAMICCL_NCCL_CONFIG_INITIALIZER;
-  // What is chosen by whom shows in each size's second call.
+  // The second call of each size shows who chooses.
   const int rounds = extras.contains("ctas") ? 2 : 1;
   if (extras.contains("split")) Split(world, nullptr, rounds);
   if (extras.contains("splitdefault")) Split(world, &nothing, rounds);

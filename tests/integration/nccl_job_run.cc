@@ -21,7 +21,7 @@
 namespace dynamiccl::testing {
 namespace {
 
-// Everything that could steer the job from outside.
+// Variables that could change the job from outside; its ranks do not inherit them.
 const char* const kForgotten[] = {"NCCL_ALGO",       "NCCL_PROTO",      "NCCL_TUNER_PLUGIN",
                                   "NCCL_DEBUG",      "DYNAMICCL_MODE",  "DYNAMICCL_POLICY",
                                   "DYNAMICCL_RULES", "DYNAMICCL_TRACE", "HOSTCCL_TOPOLOGY"};
@@ -46,7 +46,7 @@ void SendToFile(const std::string& path, int descriptor) {
   ::setenv("RANK", std::to_string(rank).c_str(), 1);
   ::setenv("WORLD_SIZE", std::to_string(options.n_ranks).c_str(), 1);
   ::setenv("DYNAMICCL_CONTROL_ADDRESS", "127.0.0.1", 1);
-  // On a busy machine a rank is easily later than jobs allow for.
+  // On a busy machine a rank may be later than the default time-out allows.
   ::setenv("DYNAMICCL_ATTEST_TIMEOUT_MS", "120000", 1);
   SetAll(options.environment, folder);
   const auto own = options.environment_of.find(rank);
@@ -72,7 +72,7 @@ void SendToFile(const std::string& path, int descriptor) {
   ::_exit(127);
 }
 
-// The exit code, or 128 and the signal. Ranks that go on without this one wait for the file.
+// Returns the exit code, or 128 and the signal. Ranks that continue without this one wait for the file.
 int AwaitEnd(pid_t pid, size_t rank, const std::string& folder) {
   int status = 0;
   ::waitpid(pid, &status, 0);

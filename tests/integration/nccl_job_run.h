@@ -34,13 +34,13 @@ struct JobResult {
 
   bool ok() const;
   std::string AllOutput() const;
-  // Of a file in the folder; empty when there is none.
+  // Returns the text of a file in the folder; empty if there is none.
   std::string Text(const std::string& name) const;
 };
 
 JobResult RunJob(const JobOptions& options);
 
-// The lines of `text` that contain `what`.
+// Returns the lines of `text` that contain `what`.
 std::vector<std::string> LinesWith(const std::string& text, const std::string& what);
 
 }  // namespace dynamiccl::testing

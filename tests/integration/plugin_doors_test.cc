@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every version of the plugin interfaces in jobs over hostccl: whichever one a release of NCCL finds, ranks
-// decide alike.
+// Tests every version of the plugin interfaces in jobs over hostccl. Ranks must decide alike, whichever
+// version a release of NCCL finds.
 #include <fmt/format.h>
 
 #include <regex>
@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What every version may name: version 2 names nothing that is not on every machine.
+// Rules that every version may apply. Version 2 names only what every machine has.
 constexpr const char* kRules =
     "allreduce,0,2000,tree,simple,2,-1,-1\n"
     "allreduce,2001,100000000,ring,ll,3,-1,-1\n"
@@ -28,7 +28,7 @@ std::string Plugin(const std::string& kind, int version) {
          "/libnccl-" + kind + "-dynamiccl.so";
 }
 
-// Communicator's name differs from job to job.
+// Removes the communicators' names, which differ from job to job.
 std::vector<std::string> WithoutCommunicator(const std::string& log) {
   std::vector<std::string> lines = LinesWith(log, " ");
   for (std::string& line : lines) line.erase(0, line.find(' '));
@@ -83,7 +83,7 @@ TEST_F(TunerDoors, PolicyIsUsedThroughTheVersionsThatTellNoConstants) {
   }
 }
 
-// NCCL 2.21 takes what a tuner names over what the user pinned.
+// NCCL 2.21 prefers what a tuner names to what the user pinned.
 TEST_F(TunerDoors, Version2NamesNothingWhereTheUserPinnedPairs) {
   JobOptions options = Options(2, "2.30");
   options.environment["NCCL_PROTO"] = "LL";
@@ -93,7 +93,7 @@ TEST_F(TunerDoors, Version2NamesNothingWhereTheUserPinnedPairs) {
   EXPECT_THAT(Choices(job), Each(HasSubstr(" proto LL ")));
 }
 
-// Each communicator's decisions, the first 16 letters of a line being its name, in any order of them.
+// Returns the decisions of each communicator. The first 16 letters of a line are its name.
 std::map<std::string, std::vector<std::string>> ByCommunicator(const std::string& log) {
   std::map<std::string, std::vector<std::string>> decisions;
   for (const std::string& line : LinesWith(log, " "))
@@ -101,13 +101,14 @@ std::map<std::string, std::vector<std::string>> ByCommunicator(const std::string
   return decisions;
 }
 
-// Versions before 5 do not say which of them NCCL initialises, and it does so on threads of its own.
+// Versions before 5 do not say which communicator NCCL initialises, and NCCL initialises on threads of its
+// own.
 class SeveralOfOneSizeInAGroup : public TunerDoors {
  protected:
   JobOptions Options(int version) {
     JobOptions options = TunerDoors::Options(version, "2.30");
     options.extras = {"several"};
-    // A rank that is late for a situation is waited for during a twentieth.
+    // Ranks wait for a late rank during a twentieth of this time for each situation.
     options.environment["DYNAMICCL_ATTEST_TIMEOUT_MS"] = "20000";
     return options;
   }
@@ -144,7 +145,7 @@ TEST_F(SeveralOfOneSizeInAGroup, AreNcclsWhereARankDiffers) {
   }
 }
 
-// That rank can tell them apart and attests at once; the others cannot.
+// The rank that made them one by one can distinguish them and attests at once; the others cannot.
 TEST_F(SeveralOfOneSizeInAGroup, AreNcclsWhereARankMadeThemOneByOne) {
   JobOptions options = Options(4);
   options.environment["JOB_APART"] = "2";
@@ -158,7 +159,7 @@ TEST_F(SeveralOfOneSizeInAGroup, AreNcclsWhereARankMadeThemOneByOne) {
 
 class ChunkSizes : public TunerDoors {
  protected:
-  // The sums that the ranks printed, equal on all.
+  // Returns the sums that the ranks printed, which must be equal on all.
   std::string SumsWith(int version, const std::string& release, const std::string& chunk) {
     return SumsWith(Options(version, release), chunk);
   }
@@ -192,7 +193,7 @@ TEST_F(ChunkSizes, OfRulesAreUsedThroughVersion6) {
   }
 }
 
-// A plugin that wants chunks of 4096 bytes.
+// A chained plugin asks for chunks of 4096 bytes.
 TEST_F(ChunkSizes, OfAChainedPluginAreTheDefaultThatRulesWinOver) {
   JobOptions options = Options(6, "2.32");
   options.environment["NCCL_TUNER_PLUGIN"] = DYNAMICCL_TEST_CHUNK_TUNER;
@@ -209,7 +210,7 @@ TEST_F(ChunkSizes, AreNotAskedForBeforeVersion6WhichIsSaidOnce) {
     EXPECT_EQ(LinesWith(said, "'chunk_bytes' of the rules is not used").size(), 1u);
 }
 
-// The calls before the ranks agreed are NCCL's, and their chunks.
+// Before the ranks have agreed, calls and their chunks are NCCL's choice.
 TEST_F(ChunkSizes, WaitForTheAgreementOfTheRanks) {
   JobOptions options = Options(6, "2.32");
   options.extras = {"sums"};
@@ -241,7 +242,8 @@ class ProfilerDoors : public JobTest {
     return options;
   }
 
-  // Numbers of the timed calls of a rank, each once a timed collective, and how many calls there were.
+  // Returns the numbers of a rank's timed calls, one for each timed collective, and the number of all its
+  // calls.
   static std::pair<std::vector<uint64_t>, size_t> TimedCalls(const JobResult& job, int rank,
                                                              DurationSource source) {
     std::pair<std::vector<uint64_t>, size_t> timed;
@@ -288,7 +290,8 @@ TEST_F(ProfilerDoors, WithoutBeingAskedNothingIsTimed) {
   EXPECT_TRUE(TimedCalls(job, 0, DurationSource::kNone).first.empty());
 }
 
-// Preloading alone is enough, so are the plugins' variables, and all together are one instance.
+// Preloading alone is enough, and so are the plugins' variables. With all of these there is still one
+// instance.
 class WaysToLoad : public JobTest {
  protected:
   JobOptions Options() {
@@ -316,7 +319,7 @@ class WaysToLoad : public JobTest {
     EXPECT_GE(LinesWith(job.Text("decisions.0"), " policy v1").size(), 19u) << job.Text("decisions.0");
   }
 
-  // Each call and each decision once, and the calls of the one window timed.
+  // Requires that the trace has each call and each decision once, and that the calls of one window are timed.
   static void ExpectOneTrace(const JobResult& job) {
     const auto trace = ReadTrace(job.folder + "/t.0.ctrace");
     ASSERT_TRUE(trace) << trace.error().message;
@@ -351,7 +354,8 @@ TEST_F(WaysToLoad, ThePluginVariablesAloneAreEnough) {
   EXPECT_THAT(job.AllOutput(), Not(HasSubstr("keeps NCCL's choice")));
 }
 
-// Calls are not seen, but NCCL's questions tell the LSTM enough for rules by phase, equal on all ranks.
+// Calls are not seen, but NCCL's questions tell the LSTM enough to apply rules by phase, equally on all
+// ranks.
 TEST_F(WaysToLoad, ThePluginAloneTakesRulesByWhatQuestionsTell) {
   const std::string policy = folder_ + "/random.dcpolicy";
   ASSERT_TRUE(WritePolicyFile(policy, *test::MakeRandomPolicy(5)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Swaps the policy file under a job of several processes over hostccl whose ranks stall at random, and
-// compares what they decided: every swap must be taken up, by all ranks at the same call. With --guarded the
-// guard changes tables as well, and tries and samples. 0 when it is so.
+// Replaces the policy file of a job of several processes over hostccl whose ranks stall at random, and
+// compares their decisions. All ranks must take up every new policy at the same call. With --guarded the
+// guard also changes tables, and uses trials and samples. Exit code 0 if all of this holds.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -56,7 +56,7 @@ std::optional<LoggedLine> Parse(std::string_view line) {
 class LogTail {
  public:
   explicit LogTail(std::string path) : path_(std::move(path)) {}
-  // Of the last whole line; 0 before there is one.
+  // Returns the version in the last whole line; 0 before there is one.
   uint32_t Version() {
     std::ifstream file(path_, std::ios::binary);
     file.seekg(static_cast<std::streamoff>(read_));
@@ -83,8 +83,8 @@ struct Findings {
   std::string wrong;
 };
 
-// Calls follow each other without a gap, versions never go back, and, where the policy alone decides, each
-// has one protocol, which is not that of the one before.
+// Checks a log. Calls must follow each other without a gap, and versions must never go back. If the policy
+// alone decides, each version has one protocol, which differs from the one before.
 class LogChecker {
  public:
   explicit LogChecker(bool guarded) : guarded_(guarded) {}
@@ -176,7 +176,8 @@ class SwappedJob {
     fs::rename(folder_ + "/next", folder_ + "/p.dcpolicy");
   }
 
-  // Each once the one before is in use; how many. Then the job may end.
+  // Replaces the policy each time the version before is in use. Returns how often. After that the job may
+  // end.
   int SwapWhileItRuns(const std::future<JobResult>& job) const {
     LogTail log(folder_ + "/decisions.0");
     uint32_t in_use = 0;

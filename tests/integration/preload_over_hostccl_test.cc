@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The preloaded object in jobs of several processes over hostccl: what it changes, and what it must not.
+// Tests the preloaded object in jobs of several processes over hostccl: what it changes, and what it must not
+// change.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -174,8 +175,8 @@ TEST_F(PreloadOverHostccl, RulesByPhaseWithoutAPolicyAreSaidOnceAndMatchNothing)
               HasSubstr("rules name a role, phase or stage, which only a policy recognises"));
 }
 
-// A tuner that the user chains to makes NCCL's offer on one rank another than on the others; nothing that is
-// attested before the first call tells.
+// The user chains to a tuner that changes NCCL's offer on one rank only. Nothing that is attested before the
+// first call shows this.
 TEST_F(PreloadOverHostccl, OfferThatDiffersOnOneRankMeansDefaultOnAllAndIsNamed) {
   JobOptions options{.n_ranks = 3, .rounds = "8"};
   options.environment = {{"DYNAMICCL_RULES", File("r.csv", "allreduce,0,1000000000,tree,ll128,2,-1,-1\n")},
@@ -355,7 +356,7 @@ TEST_F(CommunicatorsWithCtas, HandThemToChildrenWithoutAConfiguration) {
   EXPECT_EQ(own.by_nccl, ChannelsIn(RunWith({"ctas"}).Text("decisions.0")).by_nccl);
 }
 
-// What lies behind the end of a program's shorter configuration is not its word.
+// The bytes after the end of a shorter configuration do not belong to the program.
 TEST_F(CommunicatorsWithCtas, AreThoseWhoseConfigurationIsLongEnough) {
   const JobResult job = RunWith({"oldctas"});
   const RuledChannels ruled = ChannelsIn(job.Text("decisions.0"));
@@ -397,7 +398,8 @@ TEST_F(PreloadOverHostccl, TunerOfTheUserIsTheDefaultBehindOurs) {
       ::testing::Contains(HasSubstr("AllReduce: 4 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}")));
 }
 
-// Where NCCL would have found a tuner without us: by its default name, inside the network plugin, in a file.
+// NCCL would have found a tuner by its default name, inside the network plugin, or in a file. Each must be
+// chained to.
 TEST_F(PreloadOverHostccl, TunerIsChainedToWhereverNcclWouldHaveFoundIt) {
   std::filesystem::create_symlink(DYNAMICCL_TEST_BASIC_TUNER, folder_ + "/libnccl-tuner.so");
   const Environment ways[] = {

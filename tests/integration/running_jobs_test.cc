@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl top` and `dynamiccl ctl` beside jobs that run.
+// Tests `dynamiccl top` and `dynamiccl ctl` beside running jobs.
 #include <chrono>
 #include <cstdio>
 #include <future>
@@ -32,7 +32,7 @@ Answer Ask(const std::vector<std::string>& words) {
   return answer;
 }
 
-// A job of two ranks in mode adaptive, which records, and runs until End().
+// Runs a job of two ranks in mode adaptive, which records, until End().
 class RunningJob : public JobTest {
  protected:
   void SetUp() override {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run's choices saved, and had again by another run.
+// Tests that the choices of a run can be saved and used by another run.
 #include "src/decision/saved_decisions.h"
 #include "tests/integration/job_fixture.h"
 
@@ -18,7 +18,7 @@ class SavedDecisionsOfJobs : public JobTest {
                 .environment = With(
                     {{"DYNAMICCL_DECISIONS", Path()}, {"DYNAMICCL_DECISION_LOG", "%d/decisions.%r"}}, more)});
   }
-  // Without the communicators' ids, which are each run's own.
+  // Returns decisions without the ids of communicators, which differ from run to run.
   static std::vector<std::string> Decisions(const JobResult& job, const std::string& log) {
     std::vector<std::string> decisions = LinesWith(job.Text(log), " ");
     for (std::string& line : decisions) line.erase(0, line.find(' '));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live values over real sockets: ranks as threads that read a value at the start of each step and then issue
-// calls as fast as they can, while values and tables are proposed at random. All ranks must have read the
-// same in each step.
+// Tests live values over real sockets. Ranks are threads that read a value at the start of each step and then
+// issue calls as fast as they can, while values and tables are proposed at random. All ranks must have read
+// the same in each step.
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
@@ -24,10 +24,11 @@ constexpr ControlSecret kSecret{7, 7};
 constexpr ControlToken kToken{3};
 constexpr int kRanks = 4;
 constexpr int64_t kOwnNumber = -1;  // what the program has as long as nothing is agreed
-// A rank's connection keeps the order of its proposals: behind this one all before it have arrived.
+// Values that count rounds. A connection keeps the order of a rank's proposals, so when this value has
+// arrived, all earlier ones have.
 constexpr const char* kRoundOfRank[kRanks] = {"round0", "round1", "round2", "round3"};
 
-// No rank is more than kRunAhead steps before the slowest, apart from those that nobody waits for.
+// No rank is more than this many steps before the slowest, not counting ranks that nobody waits for.
 constexpr uint64_t kRunAhead = 20;
 class Progress {
  public:
@@ -45,7 +46,8 @@ class Progress {
   std::array<std::atomic<bool>, kRanks> apart_{};
 };
 
-// What a step had: the two values that it read before its calls, and the version of the table of each call.
+// What a rank saw in a step: the two values that it read before its calls, and the table version of each
+// call.
 struct Step {
   int64_t bucket = 0;
   int64_t window = 0;
@@ -81,19 +83,20 @@ class ReadingRank {
     });
   }
   bool Propose(const std::string& name, int64_t value) { return thread_->Propose(kToken, {name, value}); }
-  // The process ends: its connection breaks, and it makes no more calls.
+  // Ends the process: its connection breaks, and it makes no more calls.
   void Die() {
     progress_.WaitForNobody(rank_, true);
     End();
     tables_->gate().Release();
     thread_.reset();
   }
-  // Holds the program up before its next step, but not the rank's control thread.
+  // Stops the program before its next step, but not the rank's control thread.
   void HoldUp(bool held) {
     progress_.WaitForNobody(rank_, held);
     held_ = held;
   }
-  // What the last step read, and the round of proposals that had reached the leader from all ranks by then.
+  // The bucket that the last step read, and the round of proposals that had reached the leader from all ranks
+  // by then.
   int64_t bucket() const { return bucket_; }
   int64_t round() const { return round_; }
   uint64_t steps() const { return progress_.of(rank_); }
@@ -112,7 +115,7 @@ class ReadingRank {
     return values->find(name)->second;
   }
 
-  // A step has 1 to 5 calls, as many on all ranks.
+  // Runs a step of 1 to 5 calls, the same number on all ranks.
   void RunStep() {
     while (held_ && !ending_) std::this_thread::yield();
     Step step{Read("bucket"), Read("window"), {}};
@@ -175,8 +178,8 @@ class AgreedValuesOfRanks : public ::testing::Test {
     for (const auto& rank : ranks_) rank->Begin();
   }
 
-  // Every rank read the same in every step that all of them made, and had the same tables. Returns the
-  // different numbers of the bucket in their order.
+  // Requires that all ranks read the same and had the same tables in every step that all of them made.
+  // Returns the different bucket sizes in order.
   std::vector<int64_t> BucketsOfAll(size_t n_ranks = kRanks) {
     std::vector<std::vector<Step>> had;
     for (size_t rank = 0; rank < n_ranks; ++rank) had.push_back(ranks_[rank]->End());
@@ -194,7 +197,7 @@ class AgreedValuesOfRanks : public ::testing::Test {
     return in_order;
   }
 
-  // Until all live ranks have read this.
+  // Waits until all live ranks have read this.
   void WaitFor(int64_t bucket, size_t n_ranks = kRanks) const {
     for (size_t rank = 0; rank < n_ranks; ++rank) {
       while (ranks_[rank]->bucket() != bucket) std::this_thread::yield();
@@ -205,7 +208,8 @@ class AgreedValuesOfRanks : public ::testing::Test {
     server_->OfferTable(kToken, {SwitchReason::kOperator, false, {static_cast<std::byte>(byte)}, {}});
   }
 
-  // Values from any rank, and tables, at random times. At the end the round's number is agreed on.
+  // Proposes values from random ranks, and tables, at random times. At the end the round's number is agreed
+  // on.
   void ProposeARound(int64_t round, std::minstd_rand& random) {
     for (int i = 0; i < 8; ++i) {
       const size_t rank = random() % kRanks;
@@ -263,7 +267,8 @@ TEST_F(AgreedValuesOfRanks, TableKeepsTheValuesAndValuesKeepTheTable) {
   EXPECT_NE(had_both, steps.end()) << "the table did not keep the value";
 }
 
-// Its calls wait for nobody, so the others change without it, and it reads the same in the same step.
+// The late rank's calls wait for nobody, so the other ranks change first. It must read the same in the same
+// step.
 TEST_F(AgreedValuesOfRanks, LateRankReadsTheSameInTheSameStep) {
   Begin();
   ranks_[0]->Propose("bucket", 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that a program issues while its stream is captured into a CUDA graph, from the interposed function to
-// the trace. A stand-in for the driver says whether it is.
+// Tests calls that a program issues while its stream is captured into a CUDA graph, from the interposed
+// function to the trace. A stand-in for the driver says whether a capture is in progress.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ namespace {
 using testing_support::InChildProcess;
 
 constexpr uint64_t kCalls = 500;
-// The call numbers 330, 331, 420 and 421 are timed where nothing is captured.
+// Without a capture, the calls 330, 331, 420 and 421 are timed.
 constexpr uint64_t kCaptureBegins = 280;
 constexpr uint64_t kCaptureEnds = 380;
 constexpr uint64_t kSwitchInCapture = 335;
@@ -33,7 +33,7 @@ bool CapturedAt(uint64_t call) {
   return call >= kCaptureBegins && call < kCaptureEnds;
 }
 
-// One rank in mode adaptive with times and a trace, whose program issues an AllReduce after the other.
+// One rank in mode adaptive with times and a trace. Its program issues one AllReduce after the other.
 class CapturingRank {
  public:
   explicit CapturingRank(const std::string& folder) : trace_path_(folder + "/t.ctrace") {
@@ -55,7 +55,7 @@ class CapturingRank {
     RuntimeInstance::Get()->times()->window().UseMask(&mask_);
   }
 
-  // The version of the table that its decisions are to use.
+  // Issues a call. Returns the version of the table that decisions are to use.
   uint32_t Issue(uint64_t number) {
     *capture_ = CapturedAt(number) ? 1 : 0;
     ApiCall call({Collective::kAllReduce, 1000, ncclFloat32}, handle(), nullptr, false);
@@ -68,14 +68,14 @@ class CapturingRank {
     return version;
   }
 
-  // The control thread's part.
+  // Does the work of the control thread: prepares a version and its boundary.
   void Prepare(uint32_t version, uint64_t boundary) {
     EXPECT_TRUE(communicator_->switching.tables->OfferNcclsChoice(version));
     communicator_->switching.tables->gate().Arm(boundary, version);
   }
   CallGate& gate() { return communicator_->switching.tables->gate(); }
 
-  // By coverage, as the ledger has them and as the trace has them.
+  // Returns the number of calls with this coverage, which must be equal in the ledger and in the trace.
   uint64_t Counted(Coverage coverage) const {
     return communicator_->issuing.ledger.Calls(coverage, Collective::kAllReduce).calls;
   }
@@ -123,7 +123,7 @@ TEST_F(CapturedCalls, AreNotTimedAndRecordedAsCaptured) {
   });
 }
 
-// Captured calls are calls like others: they are numbered, and a boundary among them is kept.
+// Captured calls are numbered like others, and a boundary among them is kept.
 TEST_F(CapturedCalls, TakeUpATableAtItsBoundary) {
   InChildProcess([this] {
     CapturingRank rank(folder_);
@@ -134,7 +134,7 @@ TEST_F(CapturedCalls, TakeUpATableAtItsBoundary) {
       if (call == kSwitchInCapture + 1) {
         rank.Prepare(3, kLateSwitchInCapture);
         control = std::thread([&] {
-          // The verdict comes when the call is there already.
+          // The verdict comes when the call is already waiting.
           while (!rank.gate().Reached(kLateSwitchInCapture)) std::this_thread::yield();
           rank.gate().Commit();
         });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chained tuner that edits NCCL's constants: NCCL and the cost model see its edits under every version.
+// Tests a chained tuner that edits NCCL's constants. NCCL and the cost model must see its edits under every
+// tuner version.
 #include "plugin/chain/chained_tuner.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators that are given up while threads may be inside of them.
+// Tests communicators that end while threads may be inside their calls.
 #include "plugin/runtime/communicator_registry.h"
 
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@ ncclComm_t Handle(uintptr_t number) {
   return reinterpret_cast<ncclComm_t>(number * 64);
 }
 
-// Handles are other ones in each test: a thread remembers the last one that it found, as of the process' only
-// registry.
+// Adds a communicator. Handles differ between tests, because a thread remembers the last handle that it
+// found, as if the process had only one registry.
 std::weak_ptr<CallFeed> AddWithFeed(CommunicatorRegistry& registry, uintptr_t number) {
   auto communicator = std::make_shared<Communicator>();
   communicator->switching.feed = std::make_shared<CallFeed>();
@@ -43,7 +43,7 @@ TEST(CommunicatorRegistry, WhatIsRemovedGivesBackWhatOnlyCallsNeed) {
   EXPECT_FALSE(removed->in_flight_calls.Enter(&thread));
 }
 
-// NCCL goes on initialising a non-blocking communicator after the function that makes it has returned.
+// NCCL continues to initialise a non-blocking communicator after the function that creates it has returned.
 TEST(CommunicatorRegistry, NonBlockingCommunicatorsThatAreGoneTakeNoMemoryAndStandInNoOnesWay) {
   CommunicatorRegistry registry;
   std::vector<std::weak_ptr<Communicator>> made;
@@ -78,7 +78,7 @@ TEST(CommunicatorRegistry, WhatACallIsInsideOfIsKeptUntilItHasLeft) {
   EXPECT_TRUE(feed.expired());
 }
 
-// A group that is open on one thread, calls on another.
+// A group is open on one thread while another thread makes calls.
 TEST(CommunicatorRegistry, WhatTwoThreadsWereInsideOfIsKept) {
   CommunicatorRegistry registry;
   const int threads[2] = {};
@@ -91,7 +91,8 @@ TEST(CommunicatorRegistry, WhatTwoThreadsWereInsideOfIsKept) {
   EXPECT_FALSE(feed.expired());
 }
 
-// Each thread calls on a communicator of its own; another one gives them up at any moment.
+// Each thread makes calls on a communicator of its own. Another thread ends these communicators at any
+// moment.
 TEST(CommunicatorRegistry, CallsRunBesideTheEndOfTheirCommunicator) {
   constexpr uintptr_t kThreads = 3;
   constexpr int kGivenUp = 3000;
@@ -119,7 +120,7 @@ TEST(CommunicatorRegistry, CallsRunBesideTheEndOfTheirCommunicator) {
       }
     });
   }
-  // What is found outlives 256 removals: no thread may stand still for so many.
+  // A pointer that was found stays valid for 256 removals, so no thread may pause for that many.
   const auto all_went_on = [&] {
     for (std::atomic<uint64_t>& turn : turns) {
       const uint64_t before = turn.load();

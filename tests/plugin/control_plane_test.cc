@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control plane over real sockets, ranks as threads.
+// Tests the control plane over real sockets, with ranks as threads.
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Long enough that no test ever waits for it unless it means to.
+// A time-out that is too long to be reached, unless a test wants to reach it.
 constexpr int kLongMs = 30'000;
 constexpr ControlSecret kSecret{42, 1, 2, 3};
 constexpr ControlToken kRoot{7};
@@ -65,7 +65,8 @@ TEST_F(ControlPlane, AllRanksGetAYesWhenTheyPledgeTheSame) {
   }
 }
 
-// Of each a leader keeps next to nothing; more of them than it gathers before it puts them in order.
+// A leader keeps almost nothing about each finished vote. There are more votes here than it gathers before it
+// sorts them.
 TEST_F(ControlPlane, AYesIsToldAgainHoweverManyCameAfterIt) {
   Start(kLongMs);
   constexpr int kSituations = 600;
@@ -101,7 +102,7 @@ TEST_F(ControlPlane, ADifferenceIsANoForAllAtOnce) {
     EXPECT_FALSE(verdict->agreed);
     EXPECT_THAT(verdict->reason, HasSubstr("override rules"));
   }
-  // The late third hears the same.
+  // The late third rank gets the same verdict.
   EXPECT_THAT(Ask(Pledge(2, 3)).get()->reason, HasSubstr("override rules"));
 }
 
@@ -130,7 +131,8 @@ TEST_F(ControlPlane, RankThatGoesAwayAfterItsPledgeIsBoundByIt) {
   ASSERT_TRUE(PledgeAndLeave(Rendezvous(), Pledge(1, 2), kLongMs));
   const auto verdict = Ask(Pledge(0, 2)).get();
   ASSERT_TRUE(verdict);
-  // It is bound by its pledge; it may only have lost its connection. A dead rank's communicator is dead.
+  // The rank is bound by its pledge: it may only have lost its connection. If it is dead, so is its
+  // communicator.
   EXPECT_TRUE(verdict->agreed) << verdict->reason;
 }
 
@@ -175,7 +177,7 @@ TEST_F(ControlPlane, MessageInSinglesBytesIsUnderstood) {
 
 TEST_F(ControlPlane, RanksWaitForALeaderThatIsNotThereYet) {
   Start(kLongMs);
-  // Turned away, and asked again, until the leader knows the communicator.
+  // The rank is turned away and asks again until the leader knows the communicator.
   RendezvousPoint later{server_->address(), server_->port(), ControlToken{9}, kSecret};
   PledgeMessage pledge = Pledge(0, 1, 9);
   pledge.root = later.root;
@@ -200,7 +202,7 @@ TEST_F(ControlPlane, LeaderThatEndsFreesThoseWhoWait) {
   EXPECT_FALSE(waiting.get());
 }
 
-// Of a situation on communicator 1, the way a tuner's first question leads to it.
+// Returns a pledge about a situation on communicator 1, as a tuner's first question leads to it.
 PledgeMessage AboutSituation(int rank, int n_ranks, int attempt, const std::string& mask = "Ring:Simple") {
   PledgeMessage pledge;
   pledge.root = kRoot;
@@ -239,7 +241,7 @@ TEST_F(ControlPlane, LateSituationsAreRefusedSoonAndTwentyOfThemEndAllWaiting) {
         sender.Send(Rendezvous(), AboutSituation(0, 2, attempt), kLongMs, nullptr)->Wait();
     EXPECT_TRUE(verdict.timed_out) << attempt;
   }
-  // Both ranks are there now, but nobody waits any more.
+  // Both ranks have come now, but nobody waits any more.
   const auto first = sender.Send(Rendezvous(), AboutSituation(0, 2, 20), kLongMs, nullptr);
   const auto second = sender.Send(Rendezvous(), AboutSituation(1, 2, 20), kLongMs, nullptr);
   EXPECT_TRUE(first->Wait().timed_out && second->Wait().timed_out);
@@ -262,12 +264,12 @@ TEST_F(ControlPlane, LeaderThatIsNotThereResolvesThePledgeAsLate) {
   EXPECT_THAT(verdict->Wait().reason, HasSubstr("no answer from 127.0.0.1"));
 }
 
-// A leader whose steps the test writes down.
+// A leader whose steps the test controls one by one.
 class LeaderByHand {
  public:
   LeaderByHand() : listening_(std::move(*Listen("127.0.0.1", 0))) {}
   RendezvousPoint Rendezvous() const { return {listening_.address, listening_.port, kRoot, kSecret}; }
-  // The next connection, once its whole pledge has arrived.
+  // Returns the next connection, once its whole pledge has arrived.
   ControlSocket TakePledge() const {
     pollfd waiting{listening_.fd.get(), POLLIN, 0};
     int ready = -1;
@@ -289,14 +291,14 @@ class LeaderByHand {
     return fd;
   }
   void End() { listening_.fd.Reset(); }
-  // The process lives and its host takes no connection any more, as one that has vanished.
+  // Lets the host vanish: the process lives, but its host accepts no connection any more.
   void Vanish() {
     ASSERT_EQ(::listen(listening_.fd.get(), 0), 0);
     constexpr int kUnansweredMs = 100;
     while (auto fd = Connect(listening_.address, listening_.port, kUnansweredMs))
       fill_.push_back(std::move(*fd));
   }
-  // Takes a connection that is there, or soon, and drops it.
+  // Accepts a connection, now or soon, and drops it.
   void TurnAway() const {
     constexpr int kSoonMs = 20;
     pollfd waiting{listening_.fd.get(), POLLIN, 0};
@@ -308,7 +310,7 @@ class LeaderByHand {
   std::vector<ControlSocket> fill_;
 };
 
-// In which a pledge must have been sent, on a busy machine too.
+// The time within which a pledge must be sent, on a busy machine too.
 constexpr int kReachMs = 1000;
 
 void WaitPast(int milliseconds) {
@@ -316,7 +318,7 @@ void WaitPast(int milliseconds) {
   while (MonotonicNanoseconds() < until) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-// The others may have been told yes while the connection broke.
+// Other ranks may have got a yes while the connection broke.
 TEST_F(ControlPlane, RankThatHasPledgedAsksUntilItHasTheVerdictThatTheOthersGot) {
   LeaderByHand leader;
   PledgeSender sender;
@@ -341,7 +343,7 @@ TEST_F(ControlPlane, RankThatHasPledgedToALeaderThatDiedIsFreedByTheEndOfTheComm
   leader.End();
   WaitPast(kReachMs);
   EXPECT_FALSE(verdict->ready());
-  // It has ended, so what was never said need not wait at all.
+  // The sender has ended, so a pledge that was never sent need not wait.
   const auto late = sender.Send(leader.Rendezvous(), AboutSituation(1, 2, 2), kLongMs, nullptr);
   EXPECT_TRUE(late->Wait().timed_out);
   gone->store(true);
@@ -374,7 +376,7 @@ TEST_F(ControlPlane, InitsAreAgreedUponWhereAllSetTheSame) {
   EXPECT_TRUE(table.get()->agreed && others.get()->agreed);
 }
 
-// No rank is out of NCCL's init before that process was in it.
+// No rank may leave NCCL's init before the process that made the id is in it.
 TEST_F(ControlPlane, InitsAreNotAgreedUponWithoutTheProcessThatMadeTheId) {
   Start(kLongMs);
   PledgeSender sender;
@@ -383,7 +385,7 @@ TEST_F(ControlPlane, InitsAreNotAgreedUponWithoutTheProcessThatMadeTheId) {
   EXPECT_FALSE(first->Wait().agreed || second->Wait().agreed);
 }
 
-// Programs start at different times, but are in NCCL's init together.
+// Programs start at different times, but are inside NCCL's init together.
 TEST_F(ControlPlane, RankThatWasLateToAnInitIsWaitedForWhenItAttests) {
   Start(kReachMs);
   PledgeSender sender;
@@ -433,7 +435,7 @@ TEST_F(ControlPlane, RankThatHasPledgedAboutAnInitIsFreedByTheEndOfTheLeader) {
   EXPECT_FALSE(verdict->Wait().agreed);
 }
 
-// There is no handle yet that could be aborted.
+// At this moment there is no handle yet that could be aborted.
 TEST_F(ControlPlane, RankThatHasPledgedAboutAnInitIsFreedWhenItsLeaderCannotBeReached) {
   LeaderByHand leader;
   PledgeSender sender(kReachMs);
@@ -441,7 +443,7 @@ TEST_F(ControlPlane, RankThatHasPledgedAboutAnInitIsFreedWhenItsLeaderCannotBeRe
   const auto other = sender.Send(leader.Rendezvous(), AboutSituation(1, 2, 0), kLongMs, nullptr);
   {
     const ControlSocket first = leader.TakePledge(), second = leader.TakePledge();
-    // Apart is only who has no connection, however long the verdict takes.
+    // Only a rank without a connection counts as separated, however long the verdict takes.
     WaitPast(2 * kReachMs);
     EXPECT_FALSE(verdict->ready());
     leader.Vanish();
@@ -462,7 +464,7 @@ TEST_F(ControlPlane, RankThatHasPledgedAboutAnInitIsFreedWhereEveryConnectionIsD
 TEST_F(ControlPlane, LeaderAnswersEveryPledgeOfADecidedVoteAlike) {
   Start(kLongMs);
   PledgeSender sender;
-  // Rank 0 says it, leaves before the verdict, and asks again after it.
+  // Rank 0 sends its pledge, leaves before the verdict, and asks again after it.
   ASSERT_TRUE(PledgeAndLeave(Rendezvous(), AboutSituation(0, 2, 0), kLongMs));
   EXPECT_TRUE(sender.Send(Rendezvous(), AboutSituation(1, 2, 0), kLongMs, nullptr)->Wait().agreed);
   for (int again = 0; again < 3; ++again)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call and a decision must not do once their situation is settled: allocate, take a lock, enter the
-// kernel. Allocation and locks are this program's functions; the kernel itself forbids the rest (a seccomp
-// filter: a process that makes any system call but exit is killed). Strict mode would forbid reading the
-// processor's clock too, which every recorded call does.
+// Tests what a call and a decision must not do once their situation is settled: allocate, take a lock, or
+// enter the kernel. Allocation and locks are functions of this program. A seccomp filter forbids the rest: a
+// process that makes any system call but exit is killed. Strict mode would also forbid reading the
+// processor's clock, which every recorded call does.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
@@ -31,7 +31,7 @@
 
 namespace {
 
-// Of this thread: the object's others may do what they like.
+// Allocations of this thread. Other threads of the object may allocate.
 thread_local long t_allocations = 0;
 thread_local long t_locks = 0;
 
@@ -69,7 +69,7 @@ constexpr int kKept = 3;
 constexpr int kAllocated = 4;
 constexpr int kLocked = 5;
 
-// From here on any system call but exit_group ends the process with SIGSYS.
+// Makes any further system call but exit_group end the process with SIGSYS.
 bool ForbidSystemCalls() {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -82,8 +82,8 @@ bool ForbidSystemCalls() {
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-// Ends the process, with what `path` did: kKept when it did nothing that is forbidden, and a signal when it
-// entered the kernel.
+// Runs `path` and ends the process. The exit code is kKept if `path` did nothing forbidden; if it entered the
+// kernel, a signal ends the process.
 template <typename Path>
 [[noreturn]] void RunForbidden(Path&& path) {
   const long allocations = t_allocations;
@@ -124,7 +124,7 @@ ncclTunerConstants_v5_t Constants() {
   return ToTunerConstants(input);
 }
 
-// Number of questions that got an answer.
+// Returns the number of questions that got an answer.
 int AskAll(const ncclTuner_v6_t& tuner, void* context) {
   int answered = 0;
   for (size_t bytes = 1; bytes < (size_t{1} << 30); bytes = bytes * 3 / 2 + 1) {
@@ -159,13 +159,13 @@ TEST(DecisionPath, WarmTunerNeitherAllocatesNorLocksNorEntersTheKernel) {
   ExpectKept(status);
 }
 
-// The object between this program and an NCCL that does nothing; in a child process.
+// Puts the object between this program and an NCCL that does nothing, in a child process.
 class Calls {
  public:
   explicit Calls(const std::vector<std::pair<const char*, std::string>>& settings) {
     ::setenv("DYNAMICCL_NCCL_LIBRARY", DYNAMICCL_TEST_IDLE_NCCL, 1);
     for (const auto& [name, value] : settings) ::setenv(name, value.c_str(), 1);
-    // Global: the idle NCCL looks for its tuner by name.
+    // RTLD_GLOBAL, because the idle NCCL looks for its tuner by name.
     object_ = ::dlopen(DYNAMICCL_TEST_PRELOAD, RTLD_NOW | RTLD_GLOBAL);
     idle_ = ::dlopen(DYNAMICCL_TEST_IDLE_NCCL, RTLD_NOW | RTLD_LOCAL);
     if (object_ == nullptr || idle_ == nullptr) ::_exit(1);
@@ -179,7 +179,8 @@ class Calls {
     for (int i = 0; i < 3; ++i) Issue();
   }
 
-  // Alone and in groups, of sizes of one key and of several; more calls than lie between two timing windows.
+  // Issues calls alone and in groups, of sizes of one key and of several keys, and more than lie between two
+  // timing windows.
   void Issue() {
     for (size_t i = 0; i < 300; ++i) {
       const bool grouped = i % 3 == 0;
@@ -190,7 +191,7 @@ class Calls {
     }
   }
 
-  // How many questions of an Issue() the tuner answers by a choice.
+  // Returns how many questions of an Issue() the tuner answers with a choice.
   uint64_t Answered() {
     const auto time_questions = Find<decltype(&idleNcclTimeQuestions)>(idle_, "idleNcclTimeQuestions");
     time_questions(true);
@@ -223,7 +224,8 @@ std::string TracePath() {
   return PolicyPath() + ".ctrace";
 }
 
-// A machine whose clock is the kernel's cannot record a call without entering it.
+// Returns false on a machine whose clock is the kernel's: there a call cannot be recorded without entering
+// the kernel.
 bool ClockIsInTheProgram() {
   const int status = StatusOfChild([] {
     timespec now;
@@ -243,8 +245,8 @@ TEST(CallPath, ObservingNeitherAllocatesNorLocksNorEntersTheKernel) {
   ExpectKept(status);
 }
 
-// With the LSTM's steps, and with decisions in the trace. A communicator of one rank has nothing to gain, so
-// a rule makes the choices.
+// The path includes the steps of the LSTM and decisions in the trace. A communicator of one rank has nothing
+// to gain, so a rule makes the choices.
 TEST(CallPath, DecidingByAPolicyNeitherAllocatesNorLocksNorEntersTheKernel) {
   if (!ClockIsInTheProgram()) GTEST_SKIP() << "reading this machine's clock enters the kernel";
   const int status = StatusOfChild([] {
@@ -266,7 +268,7 @@ const ncclProfiler_v6_t* g_profiler = nullptr;
 void* g_profiler_context = nullptr;
 int g_timed = 0;
 
-// What NCCL tells of a call while it takes it, and of its kernel.
+// Makes the profiler callbacks that NCCL makes for a call and its kernel.
 void ProfileCall() {
   ncclProfilerEventDescr_v6_t event{};
   event.type = ncclProfileColl;
@@ -291,7 +293,8 @@ void ProfileCall() {
   g_profiler->stopEvent(collective);
 }
 
-// The callbacks' cells are locked, one thread after another, in at most 1 % of the calls: nothing else.
+// The callbacks lock their cells, one thread after another, in at most 1 % of the calls. Nothing else is
+// locked.
 TEST(CallPath, TimingNeitherAllocatesNorEntersTheKernel) {
   if (!ClockIsInTheProgram()) GTEST_SKIP() << "reading this machine's clock enters the kernel";
   const int status = StatusOfChild([] {
@@ -309,7 +312,7 @@ TEST(CallPath, TimingNeitherAllocatesNorEntersTheKernel) {
   ExpectKept(status);
 }
 
-// A communicator in adaptive mode, whose table changes at the call `boundary`.
+// Issues calls on a communicator in mode adaptive, whose table changes at the call `boundary`.
 void EnterCalls(uint64_t boundary, uint64_t first, uint64_t last) {
   const auto engine = [](const auto&, const auto&) {
     return std::make_shared<DecisionEngine>(EngineOptions{});
@@ -332,7 +335,7 @@ TEST(CallPath, SwitchableTablesNeitherAllocateNorLockNorEnterTheKernel) {
   ExpectKept(StatusOfChild([] { EnterCalls(100, 200, 400); }));
 }
 
-// The one call that takes a table takes the lock that it is handed over under.
+// The call that takes a new table takes the lock under which the table is handed over.
 TEST(CallPath, TakingATableNeitherAllocatesNorEntersTheKernel) {
   const int status = StatusOfChild([] { EnterCalls(100, 0, 200); });
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == kLocked) << status;
@@ -366,7 +369,7 @@ TEST(DecisionPath, SettledMaskIsOneLoad) {
   ExpectKept(status);
 }
 
-// The test itself: what it looks for is seen.
+// Tests the test itself: forbidden actions must be noticed.
 TEST(DecisionPath, WhatIsForbiddenIsNoticed) {
   int status =
       StatusOfChild([] { RunForbidden([] { std::make_unique<std::string>(100, 'x')->at(3) = 'y'; }); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the object loaded into jobs shows and needs: a symbol too many could shadow a program's own, and a
-// library too many may be missing there or of another version.
+// Tests which symbols and libraries the object that is loaded into jobs shows and needs. A superfluous symbol
+// could shadow one of the program, and a superfluous library may be missing there or have another version.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::string OutputOf(const std::string& command) {
   return output;
 }
 
-// By the table's column: all functions that are not merely passed.
+// Returns the functions that the table does not merely pass on.
 std::set<std::string> InterposedFunctions() {
   std::set<std::string> names;
 #define DYNAMICCL_INTERPOSED(since, door, result, name, parameters, arguments) \
@@ -40,7 +40,8 @@ TEST(Exports, AreThePluginsTheInterposedFunctionsAndTheMarkers) {
   std::istringstream lines(OutputOf("nm -D --defined-only " DYNAMICCL_TEST_PRELOAD));
   for (std::string address, type, name; lines >> address >> type >> name;) symbols.insert(name);
   std::set<std::string> expected = InterposedFunctions();
-  // 12 that move data, 8 of them with a configuration too; 15 for communicators and groups.
+  // 12 functions move data, 8 of them also have a form with a configuration, and 15 are for communicators and
+  // groups.
   EXPECT_EQ(expected.size(), 12u + 8 + 15);
   for (int version = 2; version <= 7; ++version)
     expected.insert("ncclTunerPlugin_v" + std::to_string(version));
@@ -75,7 +76,7 @@ TEST(Exports, NothingButLibcIsNeeded) {
   EXPECT_THAT(needed, ::testing::ElementsAre("libc.so.6"));
 }
 
-// "GLIBC_2.17" is {2, 17}; of the symbols that an object needs.
+// Returns the newest version of glibc's symbols that an object needs; "GLIBC_2.17" is {2, 17}.
 std::pair<int, int> NewestGlibcOf(const std::string& object) {
   std::pair<int, int> newest{0, 0};
   std::istringstream lines(OutputOf("objdump -T " + object));
@@ -89,7 +90,7 @@ std::pair<int, int> NewestGlibcOf(const std::string& object) {
   return newest;
 }
 
-// What tools/setup/build_portable.sh has built: for CentOS 7 and later.
+// The objects that tools/setup/build_portable.sh has built, for CentOS 7 and later.
 TEST(PortableObjects, NeedGlibc217AtMostAndNothingElse) {
   for (const char* name : {"/libdynamiccl.so", "/libdynamiccl-audit.so"}) {
     const std::string object = std::string(DYNAMICCL_TEST_PORTABLE) + name;
@@ -104,7 +105,8 @@ TEST(PortableObjects, NeedGlibc217AtMostAndNothingElse) {
       EXPECT_THAT(line, ::testing::ContainsRegex(
                             "libc\\.so|libpthread\\.so|libdl\\.so|libm\\.so|librt\\.so|ld-linux"));
     }
-    // Packages take it as it is: debug information would be most of it, and names the folder of the build.
+    // Packages take the object as it is. Debug information would be most of it, and contains the path of the
+    // build folder.
     EXPECT_THAT(OutputOf("readelf -S " + object), ::testing::Not(::testing::HasSubstr(".debug_"))) << object;
   }
 }

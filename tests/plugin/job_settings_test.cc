@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// What each release opens was seen with the releases themselves (docs/results/real-nccl.md).
+// Which name each release opens was found by running the releases (docs/results/real-nccl.md).
 TEST(OwnPluginName, IsOneThatTheReleaseOpens) {
   EXPECT_EQ(OwnPluginName(22203), "STATIC_PLUGIN");
   EXPECT_EQ(OwnPluginName(22703), "libdynamiccl.so") << "neither the word nor a path";

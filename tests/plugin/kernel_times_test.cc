@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a profiler's events to durations: every order of events that threads of NCCL may produce, written
-// down.
+// Tests how durations follow from a profiler's events, for every order of events that threads of NCCL may
+// produce.
 #include "plugin/times/kernel_times.h"
 
 #include <dlfcn.h>
@@ -53,7 +53,7 @@ TEST_F(KernelTimesTest, LastsFromTheFirstStartToTheLastStopOfItsChannels) {
   EXPECT_EQ(statistics_.Find(kKey)->least_ns, 1500);
 }
 
-// With DYNAMICCL_TIMES=all and 64 channels, where the host issues calls far ahead of the device.
+// With DYNAMICCL_TIMES=all and 64 channels, the host issues calls far ahead of the device.
 TEST(EventPairs, ManyCallsMayBeIssuedBeforeTheFirstOfThemRuns) {
   constexpr uintptr_t kCalls = 500, kChannels = 64;
   const auto pairs = std::make_unique<EventPairs>();
@@ -68,7 +68,7 @@ TEST(EventPairs, ManyCallsMayBeIssuedBeforeTheFirstOfThemRuns) {
   }
 }
 
-// A job of weeks makes and destroys communicators; its metrics name each communicator.
+// A job that runs for weeks creates and destroys communicators, and its metrics name each of them.
 TEST(TimeStatistics, KeepsTheCommunicatorsThatAreInUseAndTheSumsOfTheOthers) {
   TimeStatistics statistics;
   constexpr uint64_t kMade = 5000;
@@ -101,7 +101,8 @@ TEST_F(KernelTimesTest, TheGuardIsToldHowLongACallTookAndWhenItBegan) {
   EXPECT_EQ(report->Drain(), (std::vector<CallTime>{{77, Collective::kAllReduce, 900}}));
 }
 
-// As most ranks of a large job under DYNAMICCL_TIMES=all: the leader would drown in the times of all of them.
+// Most ranks of a large job under DYNAMICCL_TIMES=all are not selected: the leader could not process the
+// times of all.
 TEST_F(KernelTimesTest, RankThatTheLeaderDidNotSelectTellsNothing) {
   const auto report = std::make_shared<TimesReport>([] {});
   Channel(times_.BeginCollective(kKey, 1, KernelClock::kStamps, {77, report}), 1200, 1900);
@@ -224,7 +225,8 @@ TEST(TimingWindow, HoldsAtMostOnePercentOfAnyRun) {
   EXPECT_EQ(timed, 998u);
 }
 
-// A program that repeats 40 calls a step would otherwise always show the same two of them.
+// If windows were at fixed distances, a program that repeats 40 calls a step would always show the same two
+// of them.
 TEST(TimingWindow, MeetsEveryPlaceOfAStep) {
   constexpr uint64_t kStep = 40;
   std::set<uint64_t> places;
@@ -255,7 +257,7 @@ TEST(TimingWindow, SwitchesNcclsMaskOnForTimedCallsAlone) {
   window.Leave();
 }
 
-// The driver is asked about the stream; the stand-in says what `status` is set to.
+// The object asks the driver about the stream; the stand-in answers with `status`.
 TEST(StreamCapture, IsAskedOfTheDriverAndAssumedWhereItDoesNotSay) {
   InChildProcess([] {
     void* driver = ::dlopen(DYNAMICCL_TEST_CUDA_DRIVER, RTLD_NOW | RTLD_LOCAL);
@@ -303,7 +305,7 @@ TEST(ProfilerSession, TimesNothingOutsideOfWindowsAndNothingCaptured) {
   });
 }
 
-// NVIDIA's library tells the times of other calls if only some are profiled.
+// NVIDIA's library gives the times of other calls if only some are profiled.
 TEST(ProfilerSession, OfVersion7IsOpenForEveryCallOrIsNone) {
   for (const char* times : {"1", "all"}) {
     InChildProcess([times] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configurations of programs that were built for other releases of NCCL.
+// Tests configurations of programs that were built for other releases of NCCL.
 #include "plugin/interpose/program_config.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Of a program that was built with a header in which the structure is `size` bytes long.
+// The configuration of a program that was built with a header in which the structure has `size` bytes.
 struct OfRelease {
   unsigned version;
   size_t size;
@@ -19,7 +19,7 @@ struct OfRelease {
 constexpr OfRelease kReleases[] = {{21900, 48}, {22602, 48},  {22703, 72},
                                    {22803, 80}, {23203, 120}, {24000, 200}};
 
-// Behind its end lies what is not the program's word.
+// Returns the structure's bytes. The bytes after its end do not belong to the program.
 std::vector<std::byte> Given(const OfRelease& release) {
   std::vector<std::byte> bytes(release.size + 64, std::byte{0x5a});
   const ncclConfig_t nothing = DYNAMICCL_NCCL_CONFIG_INITIALIZER;

@@ -14,7 +14,7 @@
 namespace dynamiccl {
 namespace {
 
-// Calls of a job, and how many of them were recognised as they are labelled.
+// Number of a job's calls, and of those that were recognised as labelled.
 struct Right {
   double calls = 0, role = 0, phase = 0, stage = 0;
 
@@ -30,7 +30,7 @@ struct Both {
   Right by_calls, by_questions;
 };
 
-// One question for each call, as NCCL asks about lone calls.
+// Asks one question for each call, as NCCL does for single calls.
 Both RecogniseJob(const Policy& policy, const Trace& trace) {
   Both both;
   std::map<uint32_t, StructureAgent> agents;

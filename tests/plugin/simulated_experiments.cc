@@ -9,7 +9,7 @@
 namespace dynamiccl::testing {
 namespace {
 
-// Permille of the requests at which memory is measured.
+// Permille of the requests at which the level of memory is measured.
 constexpr int kMemoryChanges = 50;
 // A rank's clock counts steps of this length under kArmsByOwnClock.
 constexpr int64_t kOwnStepNs = 10'000'000;
@@ -26,7 +26,7 @@ std::shared_ptr<const OverrideRules> RulesByMemory() {
   return rules;
 }
 
-// The decision in 31 bits.
+// Returns the decision as a number of 31 bits.
 uint64_t CodeOf(uint32_t table, const Decision& decision, bool timed) {
   const CollectiveConfig& config = decision.config;
   return NumberFrom(table,
@@ -176,7 +176,7 @@ void SimulatedExperiments::Propose() {
   guard_.Failed(now_);
 }
 
-// A more urgent request has taken its place.
+// A more urgent request has replaced it.
 void SimulatedExperiments::ForgetDropped() {
   if (!pending_ || leader_.busy()) return;
   pending_.reset();
@@ -209,7 +209,7 @@ void SimulatedExperiments::CountVersion(const Proposal& proposal) {
   counts_.beliefs += leads && belief && belief->config == common.front() ? 1 : 0;
 }
 
-// Memory of the leader's device becomes scarce and free again; ranks agree on each level of it.
+// Makes memory of the leader's device scarce or free again. Ranks agree on each level of it.
 void SimulatedExperiments::Request() {
   if (!random_.Chance(kMemoryChanges)) return;
   for (MemoryLevel& level : memory_) level.Take(random_.Below(100), 100);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of a communicator in mode adaptive, in virtual time, with experiments: the leader's guard hears of
-// calls, times and stamps late or never, and proposes table versions. Versions travel as bytes. Each rank
-// makes its own table of them, and decides by it, by the role that it recognised and by the agreed level of
-// memory. All of this is the code that ships; the program, the fabric and the faults come from a seed.
+// Simulates the life of a communicator in mode adaptive, with experiments, in virtual time. The leader's
+// guard gets calls, times and stamps late or never, and proposes table versions. Versions travel as bytes.
+// Each rank makes its own table of them. It decides by this table, by the role that it recognised and by the
+// agreed level of memory. All of this is the shipped code; the program, the fabric and the faults are drawn
+// from a seed.
 #pragma once
 
 #include <map>
@@ -23,7 +24,8 @@
 
 namespace dynamiccl::testing {
 
-// The first is what ships. With each of the others a rank looks at something that ranks did not agree on.
+// The first rule is the shipped one. With each of the others a rank uses something that the ranks did not
+// agree on.
 enum class ExperimentRule {
   kAgreed,
   kLeaderUsesProposals,  // the leader's rank uses a proposed plan at once
@@ -62,10 +64,10 @@ class SimulatedExperiments : public SimulatedCommunicator<SwitchMember, StepsOnC
   SwitchableTables& TablesOf(const Rank& rank) { return *tables_[static_cast<size_t>(rank.index)]; }
   std::shared_ptr<DecisionEngine> NewEngine(std::span<const std::byte> plan, bool has_plan) const;
   KeyKnowledge Knowledge(const TableKey& key) const;
-  // What the rank answers to NCCL's question about the call; `timed`: whether it measures the call.
+  // Returns the rank's answer to NCCL's question about the call. `timed` says whether it measures the call.
   Decision Answer(Rank& rank, const DecisionKey& key, bool& timed);
   void Note(const Rank& rank, const DecisionKey& key, const Decision& decision, bool timed);
-  // The leader's rank tells the guard of the call, and its device's clock goes on.
+  // Passes the call to the guard on the leader's rank, and advances its device's clock.
   void Feed(const DecisionKey& key, const Decision& decision, bool timed);
   // Sends a rank's time or stamp to the leader, or loses it.
   void AddReport(int reporter, const CallTime& time);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that trains over a fabric, both from a seed alone: which call comes when, which configs are fast,
-// and what other jobs found. Equal on all ranks.
+// A program that trains over a fabric, both drawn from one seed: which call comes when, which configs are
+// fast, and what other jobs found. They are equal on all ranks.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace dynamiccl::testing {
 
-// Integers from a seed and up to three numbers, equal on every rank and at every time.
+// Returns an integer from a seed and up to three numbers. It is equal on every rank and at every time.
 uint64_t NumberFrom(uint64_t seed, uint64_t a, uint64_t b = 0, uint64_t c = 0);
 
 class SimulatedProgram {
  public:
   explicit SimulatedProgram(uint64_t seed);
 
-  // Collective, bytes and number of the call. One in some hundred is an evaluation's; from a certain call on,
-  // steps may be others; in some programs no step is like the one before.
+  // Returns collective, bytes and number of the call. One in some hundred calls belongs to an evaluation.
+  // From a certain call on, steps may be different. In some programs no step is like the one before.
   DecisionKey CallAt(uint64_t call) const;
-  // The role that a rank recognises from the bits of its structure.
+  // Returns the role that a rank recognises from the bits of its structure.
   Role RoleOf(const DecisionKey& key, uint32_t structure) const;
   // Returns the policy's choice, which may be a bad config, or NCCL's own.
   CollectiveConfig PolicyChoice(const TableKey& key) const;
@@ -29,9 +29,9 @@ class SimulatedProgram {
   std::optional<CollectiveConfig> Confirmed(const TableKey& key) const;
   // Returns the effect on steps that findings of other places promise.
   std::optional<Expectation> Expected(const EffectQuestion& question) const;
-  // Nanoseconds that the call takes; some fabrics become slower in mid-run.
+  // Returns the nanoseconds that the call takes; some fabrics become slower in mid-run.
   int64_t TransferNs(const DecisionKey& key, const CollectiveConfig& config) const;
-  // Nanoseconds that the device computes before each call.
+  // Returns the nanoseconds that the device computes before each call.
   int64_t computed_ns() const { return computed_ns_; }
 
  private:

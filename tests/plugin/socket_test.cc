@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sockets of the control plane.
+// Tests the sockets of the control plane.
 #include "plugin/runtime/socket.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// In which something happens on this machine, on a busy one too.
+// The time within which something must happen, on a busy machine too.
 constexpr int kSoonMs = 5000;
 
 // A worker of a data loader may live longer than the process that forked it. Ranks are freed by the end of

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stamps of steps over a stand-in for the CUDA driver, whose events are reached when the test says so.
+// Tests stamps of steps over a stand-in for the CUDA driver, whose events complete when the test says so.
 #include "plugin/times/step_stamps.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The leader's end of switching without its thread: connections that break, all at once or unseen by the
-// leader, and ranks that come again for the verdict they are pledged to.
+// Tests the leader's end of switching without its thread: connections that break, with or without the
+// leader's notice, and ranks that come again for the verdict that they pledged to accept.
 #include "plugin/runtime/switch_leadership.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ class SwitchLeadershipTest : public ::testing::Test {
     connection = {UniqueFd(ends[0]), UniqueFd(ends[1])};
     return leadership_.Join(ends[0], {kToken, kToken, rank, kRanks}, kSecret);
   }
-  // As the control server finds it.
+  // Breaks a connection, as the control server notices it.
   void Break(int rank) {
     Connection& connection = connections_[static_cast<size_t>(rank)];
     leadership_.ConnectionLost(connection.leaders.get());
@@ -95,7 +95,7 @@ class SwitchLeadershipTest : public ::testing::Test {
     return prepare;
   }
 
-  // What the rank receives next, however long the leader's other thread reads files.
+  // Returns the rank's next message, however long the leader's other thread reads files.
   SwitchMessage NextReceived(int rank, int64_t now_ns) {
     while (true) {
       const int before = changes_;
@@ -105,7 +105,7 @@ class SwitchLeadershipTest : public ::testing::Test {
     }
   }
 
-  // The attempt that both ranks pledged; only rank 0 was told how it ended.
+  // Returns an attempt that both ranks pledged, and whose end only rank 0 was told.
   uint64_t CommitUnheardByRankOne() {
     leadership_.Offer(kToken, {SwitchReason::kOperator, false, {std::byte{1}}, {}});
     leadership_.Tick(1);
@@ -153,8 +153,8 @@ TEST_F(SwitchLeadershipTest, ForgetsNoVerdictWhenAllConnectionsBreakAtOnce) {
   EXPECT_TRUE(received->commit);
 }
 
-// A connection may break in a job of weeks. Without the rank the leader could never again take back a choice
-// that has become slow.
+// In a job that runs for weeks a connection may break. Without the rank the leader could never take back a
+// choice that has become slow.
 TEST_F(SwitchLeadershipTest, ARankThatComesAgainTakesPartInTheNextSwitch) {
   std::vector<SwitchOutcome::End> ends;
   const auto offer = [&](int64_t at) {
@@ -176,7 +176,7 @@ TEST_F(SwitchLeadershipTest, ARankThatComesAgainTakesPartInTheNextSwitch) {
   EXPECT_EQ(ends.back(), SwitchOutcome::End::kCommitted);
 }
 
-// Who asked for a version must not wait for ever for what became of it.
+// The requester of a version must not wait for its outcome for ever.
 TEST_F(SwitchLeadershipTest, TellsWhoeverAskedThatARankIsLost) {
   const uint64_t attempt = CommitUnheardByRankOne();
   int told = 0;
@@ -195,7 +195,7 @@ TEST_F(SwitchLeadershipTest, TellsWhoeverAskedThatARankIsLost) {
   EXPECT_TRUE(LastReceived(1)->commit);
 }
 
-// A cable that was pulled says nothing: the rank knows before the leader does.
+// Nobody is told of a pulled cable, so the rank may know before the leader does.
 TEST_F(SwitchLeadershipTest, TakesANewConnectionForOneThatBrokeUnseen) {
   const uint64_t attempt = CommitUnheardByRankOne();
   Connection unseen = std::move(connections_[1]);
@@ -209,7 +209,7 @@ TEST_F(SwitchLeadershipTest, TakesANewConnectionForOneThatBrokeUnseen) {
 
 std::atomic<int> g_lines{0};
 
-// One node may never get the file, and is asked every five seconds, in a job of weeks.
+// One node may never get the file. In a job of weeks it is asked every five seconds.
 TEST_F(SwitchLeadershipTest, NamesARankWithoutTheChangedPolicyOnce) {
   ASSERT_TRUE(
       WritePolicyFile(policy_path_, *test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kSimple)));
@@ -254,7 +254,7 @@ TEST_F(SwitchLeadershipTest, AnOfferFromBeforeAChangedPolicyKeepsThatPolicy) {
 std::atomic<bool> g_file_hangs{false};
 std::atomic<bool> g_file_is_read{false};
 
-// As on a file system whose server is away. Calls wait for verdicts of the thread that ticks.
+// A file system whose server is away makes reading hang. Calls wait for verdicts of the thread that ticks.
 TEST_F(SwitchLeadershipTest, GivesVerdictsWhileAPolicyFileHangs) {
   ASSERT_TRUE(
       WritePolicyFile(policy_path_, *test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kSimple)));

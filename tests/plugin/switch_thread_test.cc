@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's end of switching and a leader that does not take the rank.
+// Tests a rank's end of switching with a leader that does not accept the rank.
 #include "plugin/runtime/switch_thread.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,8 @@ constexpr ControlSecret kSecret{7, 7};
 constexpr ControlToken kRoot{3};
 constexpr ControlToken kChild{4};
 
-// As for a child of a split that leaves the leader's process out. There may be a thousand such ranks.
+// This happens for a child of a split that leaves the leader's process out. There may be a thousand such
+// ranks.
 TEST(SwitchThread, LeaderWithoutARankIsAskedLessAndLessAndThenGivenUp) {
   std::atomic<int> joins{0};
   auto leadership =
@@ -48,7 +49,7 @@ TEST(SwitchThread, LeaderWithoutARankIsAskedLessAndLessAndThenGivenUp) {
   while (times->enabled() && MonotonicNanoseconds() < deadline) std::this_thread::yield();
   EXPECT_FALSE(times->enabled()) << "the rank did not give up, and goes on taking times for nobody";
   EXPECT_GE(joins, 2);
-  // Without a pause, after one of 1 ms, 2 ms, 4 ms, ..., 256 ms.
+  // The rank joins at once, then after pauses of 1 ms, 2 ms, 4 ms, ..., 256 ms.
   EXPECT_LE(joins, 11);
   thread.Leave(tables);
 }
@@ -59,7 +60,7 @@ int64_t ProcessorNanoseconds() {
   return used.tv_sec * 1'000'000'000LL + used.tv_nsec;
 }
 
-// A program may use up its descriptors. The connection that waits must not keep a core of the leader busy.
+// A program may use up its descriptors. The waiting connection must not keep a core of the leader busy.
 TEST(ControlServer, WithoutDescriptorsRestsUntilThereAreSome) {
   constexpr int kLongMs = 30'000;
   auto server = ControlServer::Start({"127.0.0.1"}, 0, kLongMs);

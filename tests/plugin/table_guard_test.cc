@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the guard of a job's communicator offers, from decisions and times as they come in a job.
+// Tests what the guard of a job's communicator offers, from decisions and times as they come in a job.
 #include "plugin/runtime/table_guard.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ constexpr int64_t kNccl = 1'000'000;
 constexpr int kRanks = 2;
 constexpr TableKey kKey{Collective::kAllReduce, {80}, Role::kUnknown};
 
-// Two ranks whose versions come about at once; the first is the leader's.
+// Two ranks; the first is the leader's. A proposed version is committed at once.
 class GuardedJob {
  public:
   explicit GuardedJob(std::shared_ptr<const SiteStore> store = nullptr, Recorder* recorder = nullptr,
@@ -49,7 +49,7 @@ class GuardedJob {
     guard_ = std::make_shared<TableGuard>(std::move(subject), std::move(policy), totals_);
   }
 
-  // What a call at the policy's choice takes, over NCCL's time; how many calls.
+  // Makes n calls. A call with the policy's choice takes `ratio` times NCCL's time.
   void Calls(int n, double ratio) {
     for (; n > 0; --n) {
       const bool timed = table_.TimesNext(kKey, call_);
@@ -77,7 +77,7 @@ class GuardedJob {
     }
   }
   void Refuse() { refuse_ = true; }
-  // The policy leaves the key to NCCL.
+  // Makes the policy leave the key to NCCL.
   void LeaveNcclAlone() { policy_choice_ = kLeaveNcclAlone; }
   // From now on a call that uses an arm takes `ratio` times NCCL's time.
   void TrialsTake(double ratio) { ratio_of_trials_ = ratio; }
@@ -134,7 +134,7 @@ TEST(TimesReport, WakesItsReaderOnceUntilTheTimesAreTaken) {
   }
 }
 
-// As after the connection to the leader broke for good: the job goes on for weeks.
+// The connection to the leader has broken for good, and the job runs on for weeks.
 TEST(TimesReport, KeepsAFewTimesWhereNobodyTakesThem) {
   int wakes = 0;
   TimesReport report([&] { ++wakes; });
@@ -176,7 +176,7 @@ TEST(TableGuard, TakesBackAPolicyThatIsTenTimesSlower) {
 
 std::vector<std::string> g_lines;
 
-// The report finds the reasons of versions in these lines: VersionReasons in tools/report/guard_account.cc.
+// The report reads the reasons of versions from these lines: VersionReasons in tools/report/guard_account.cc.
 TEST(TableGuard, SaysWhyAVersionCameAsTheReportReadsIt) {
   g_lines.clear();
   SetLogSink([](LogLevel, std::string_view line) { g_lines.emplace_back(line); });
@@ -200,7 +200,7 @@ TEST(TableGuard, OffersAgainWhatTheRanksDidNotAgreeTo) {
   EXPECT_EQ(job.choice(), kPolicyChoice);
 }
 
-// The version that began the trials is young then, which must not delay the answer.
+// The version that began the trials is still young when the slow use is seen. That must not delay the answer.
 TEST(TableGuard, TakesBackAnArmThatIsManyTimesTooSlowAfterItsFirstUse) {
   GuardedJob job;
   job.TrialsTake(20);
@@ -265,7 +265,8 @@ TEST(TableGuard, WhatIsKeptIsNotHandedOutAgain) {
 std::atomic<bool> g_store_hangs{false};
 std::atomic<bool> g_store_renamed{false};
 
-// As on a file system whose server is away. The leader's thread sends the verdicts for which calls wait.
+// A file system whose server is away makes the store hang. The leader's thread sends the verdicts that calls
+// wait for.
 TEST(TableGuard, TheLeaderDoesNotWaitForAStoreThatHangs) {
   const std::string path = ::testing::TempDir() + "/hangs-" + std::to_string(::getpid()) + ".dcsite";
   GuardedJob job;
@@ -311,7 +312,7 @@ TEST(TableGuard, TheLeaderDoesNotWaitForAStoreThatHangs) {
   for (const char* of : {"", ".lock"}) std::filesystem::remove(path + of);
 }
 
-// A communicator ends while the store hangs: other communicators of the job wait for this leader, too.
+// A communicator ends while the store hangs. Other communicators of the job also wait for this leader.
 TEST(TableGuard, TheLeaderDoesNotWaitForAStoreThatHangsAtACommunicatorsEnd) {
   const std::string path = ::testing::TempDir() + "/ends-" + std::to_string(::getpid()) + ".dcsite";
   GuardedJob job;
@@ -342,7 +343,7 @@ TEST(TableGuard, TheLeaderDoesNotWaitForAStoreThatHangsAtACommunicatorsEnd) {
   for (const char* of : {"", ".lock"}) std::filesystem::remove(path + of);
 }
 
-// The disk is full, or the folder is mounted late, when a communicator ends.
+// When the communicator ends, the disk is full, or the folder is not mounted yet.
 TEST(TableGuard, WhatAnEndedCommunicatorLearntIsKeptUntilTheStoreTakesIt) {
   const std::string folder = ::testing::TempDir() + "/late-" + std::to_string(::getpid());
   GuardedJob job;
@@ -386,7 +387,8 @@ std::shared_ptr<const SiteStore> FoundElsewhere() {
   return store;
 }
 
-// With another NCCL nothing is confirmed, but a job with the same circumstances begins with what was good.
+// With another release of NCCL no choice counts as confirmed, but a job in the same circumstances begins with
+// what was good.
 TEST(TableGuard, TriesFirstWhatWasGoodInAnotherPlace) {
   const auto store = FoundElsewhere();
   constexpr int kCalls = 52;
@@ -468,7 +470,7 @@ TEST(TableGuard, RecordsWhatTheProgramWaitsFor) {
   std::filesystem::remove(path);
 }
 
-// Times that jump by half: before the change is believed, all calls are asked for.
+// Times jump by half. Before the change is believed, all calls are timed.
 TEST(TableGuard, AsksForAllTimesWhileAChangeIsVerified) {
   GuardedJob job;
   job.Calls(300, 0.5);

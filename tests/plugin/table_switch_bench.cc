@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What switching of tables costs on the thread that issues calls: a call at which nothing is switched, one
-// while a boundary lies ahead, and the call that takes a new table, whose verdict is there. All in turns.
+// Measures what switching of tables costs on the thread that issues calls: a call without a switch, a call
+// while a boundary lies ahead, and the call that takes a new table whose verdict has come. The three take
+// turns.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables that the leader's process offers, over real sockets: ranks as threads that issue calls as fast as
-// they can and as far apart as they like, each with its own end of switching.
+// Tests tables that the leader's process offers, over real sockets. Ranks are threads that issue calls as
+// fast as they can, at any distance from each other, each with its own end of switching.
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
@@ -29,11 +29,11 @@ std::vector<std::byte> PlanOf(int byte) {
   return {std::byte{1}, static_cast<std::byte>(byte)};
 }
 
-// Which table a call had: the plan's second byte, -1 for the policy's own, -2 for NCCL's choice.
+// The table of a call: the plan's second byte, -1 for the policy's own table, -2 for NCCL's choice.
 constexpr int kPolicysOwn = -1;
 constexpr int kNcclsChoice = -2;
 
-// How far the ranks are: none is more than kRunAhead calls before the slowest.
+// No rank is more than this many calls before the slowest.
 constexpr uint64_t kRunAhead = 64;
 using Progress = std::array<std::atomic<uint64_t>, kRanks>;
 
@@ -72,12 +72,12 @@ class SwitchingRank {
     });
   }
   void RefuseThePlanOf66() { refuses_ = true; }
-  // The next one, which differs from the other ranks'.
+  // Makes the rank's next decision differ from that of the other ranks.
   void FalsifyADecision() { falsify_ = true; }
-  // Of the last call.
+  // Returns the table of the last call.
   int last() const { return last_; }
   SwitchThread& thread() { return thread_; }
-  // By call.
+  // Ends the calls. Returns the table of each call.
   const std::vector<int>& End() {
     ending_ = true;
     if (calls_.joinable()) calls_.join();
@@ -85,7 +85,7 @@ class SwitchingRank {
   }
 
  private:
-  // By the table that the call has.
+  // Decides by the table that the call has.
   void Decide(uint64_t call) {
     CollectiveConfig config{Algorithm::kRing, Protocol::kLL, static_cast<uint8_t>(last_ & 63)};
     if (falsify_.exchange(false)) config.protocol = Protocol::kSimple;
@@ -148,7 +148,8 @@ class TableSwitching : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  // Until it is known; while ranks are joining nobody is asked, so again until then.
+  // Waits for the outcome. While ranks are joining, nothing is requested, so the offer is repeated until
+  // then.
   SwitchOutcome Offer(TableOffer offer) {
     while (true) {
       std::promise<SwitchOutcome> promise;
@@ -162,7 +163,8 @@ class TableSwitching : public ::testing::Test {
     return Offer({reason, false, PlanOf(byte), {}});
   }
 
-  // Every rank had the same table at every call that all of them made; the tables in order, without repeats.
+  // Requires that all ranks had the same table at every call that all of them made. Returns the tables in
+  // order, without repeats.
   std::vector<int> TablesOfAll() {
     std::vector<std::vector<int>> had;
     for (const auto& rank : ranks_) had.push_back(rank->End());
@@ -180,7 +182,7 @@ class TableSwitching : public ::testing::Test {
     return in_order;
   }
 
-  // All ranks have come to this table.
+  // Waits until all ranks use this table.
   void WaitFor(int table) const {
     for (const auto& rank : ranks_) {
       while (rank->last() != table) std::this_thread::yield();
@@ -224,7 +226,7 @@ TEST_F(TableSwitching, PlanThatOneRankCannotReadIsUsedByNoneAndTheRankIsNamed) {
   EXPECT_EQ(TablesOfAll(), (std::vector<int>{kPolicysOwn, 1, 2}));
 }
 
-// What a rank decided otherwise shows within seconds, whatever the ranks' speed, and ends all tables for
+// A different decision is noticed within seconds, at any speed of the ranks, and ends the use of tables for
 // good.
 TEST_F(TableSwitching, RankThatDecidesOtherwiseIsNamedAndAllGoBackToNcclsChoice) {
   EXPECT_EQ(OfferPlan(1).end, SwitchOutcome::End::kCommitted);
@@ -242,8 +244,8 @@ TEST_F(TableSwitching, RankThatDecidesOtherwiseIsNamedAndAllGoBackToNcclsChoice)
               ::testing::ContainsRegex("rank 2 decided otherwise than most ranks in calls [0-9]+ to [0-9]+"));
 }
 
-// A rank looks at its decisions once a second and sends the leader their digest. Counts these messages by the
-// connection that they were sent on.
+// Counts the messages with digests by the connection that they were sent on. A rank looks at its decisions
+// once a second and sends the leader their digest.
 class SentDigests {
  public:
   SentDigests() { g_send_message.store(&Count); }
@@ -278,7 +280,7 @@ TEST_F(TableSwitching, RanksThatDecideAlikeAreNotSuspected) {
     EXPECT_EQ(OfferPlan(plan).end, SwitchOutcome::End::kCommitted);
     digests.WaitForOfEachRank(plan);
   }
-  // Each rank's answer comes to the leader behind its digests.
+  // Each rank's answer reaches the leader after its digests.
   EXPECT_EQ(OfferPlan(4).end, SwitchOutcome::End::kCommitted);
   WaitFor(4);
   EXPECT_EQ(TablesOfAll(), (std::vector<int>{kPolicysOwn, 1, 2, 3, 4}));

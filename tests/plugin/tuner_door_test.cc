@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tuner door as NCCL sees it: the object is loaded by name, asked, and must never fail or touch what is
-// not its own.
+// Tests the tuner as NCCL sees it: the object is loaded by name and asked, and must never fail or touch
+// anything that is not its own.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -75,7 +75,7 @@ struct Door {
   void* context = nullptr;
 };
 
-// A policy that wants Ring/Simple everywhere, vouched for by the user.
+// Sets a policy that prefers Ring/Simple everywhere, and its digest, so that the user vouches for it.
 void UsePolicy() {
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kSimple);
   const auto digest = WritePolicyFile(PolicyPath(), *policy);
@@ -228,7 +228,7 @@ TEST(TunerDoor, PolicyThatIsNotTheVouchedOneIsNotUsed) {
   });
 }
 
-// Nor are chunks chosen by ranks that cannot meet, which may have other rules.
+// Ranks that cannot meet may have other rules, so they must not choose chunks either.
 TEST(TunerDoor, ChunkSizesOfRulesAreNotUsedWithoutAttestation) {
   const std::string path = PolicyPath() + ".toml";
   InChildProcess([&] {

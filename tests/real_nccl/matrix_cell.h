@@ -62,9 +62,10 @@ class Matrix {
   std::map<std::string, std::vector<Choice>> alone_;  // by cell without door
 };
 
-// Channels that NCCL up to 2.30 gives a lone call whose tuner asked for `asked`, on a communicator that has
-// `limit`: each gets at least 32 KiB of traffic (NCCL src/enqueue.cc, scheduleCollTasksToPlan), in 2.21
-// whole grains of 512 bytes (LL) or 4 KiB (found by running it, not read in its source).
+// Returns the channels that NCCL up to 2.30 gives a lone call whose tuner asked for `asked`, on a
+// communicator with at most `limit`. Each channel gets at least 32 KiB of traffic (NCCL src/enqueue.cc,
+// scheduleCollTasksToPlan). Release 2.21 rounds this to grains of 512 bytes (LL) or 4 KiB, which was found by
+// running it.
 int ScheduledChannels(const NcclRelease& release, const Choice& call, int asked, int limit, int ranks);
 
 }  // namespace dynamiccl::real_nccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks as forked processes of the test, which must have no threads when it forks.
+// Runs ranks as forked processes of the test, which must have no threads when it forks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace dynamiccl::testing {
 
-// Rank 0 makes the id and hands it to the others through a pipe.
+// Rank 0 creates the id and sends it to the others through a pipe.
 inline Result<ncclUniqueId> IdByPipe(int rank, int n, const int (&ends)[2]) {
   ncclUniqueId id{};
   if (rank != 0) {
@@ -39,7 +39,7 @@ inline void RunRank(int rank, int n, const int (&ends)[2], const RankBody& body)
   body(*made);
 }
 
-// Runs body(communicator) in n processes; their wait statuses by rank.
+// Runs body(communicator) in n processes and returns their wait statuses by rank.
 inline std::vector<int> RunRankProcesses(int n, const RankBody& body) {
   int ends[2] = {-1, -1};
   EXPECT_EQ(::pipe(ends), 0);
@@ -59,7 +59,7 @@ inline std::vector<int> RunRankProcesses(int n, const RankBody& body) {
   return statuses;
 }
 
-// As above; every process must end without a failed expectation.
+// Does the same, and requires that every process ends without a failed expectation.
 inline void WithRankProcesses(int n, const RankBody& body) {
   for (const int status : RunRankProcesses(n, body)) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A question about configs on 16 ranks of two nodes, for the tests of code that lists configs to try.
+// Returns a question about configs on 16 ranks of two nodes, for the tests of code that lists configs to try.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks as processes of a program that is called as PROGRAM RANK N_RANKS READ_FD WRITE_FD BEHAVIOUR, each
-// with an environment and, if asked for, a network namespace of its own.
+// Runs ranks as processes of a program, called as PROGRAM RANK N_RANKS READ_FD WRITE_FD BEHAVIOUR. Each has
+// an environment of its own and, if asked for, a network namespace.
 #pragma once
 
 #include <fcntl.h>
@@ -38,15 +38,15 @@ struct RankRun {
   int n_ranks = 2;
   std::string behaviour;
   std::function<RankPlace(int rank)> place = [](int) { return RankPlace{}; };
-  // After it all that still run are killed: a hang is a failure that ends.
+  // Time after which all ranks that still run are killed, so that a hang ends as a failure.
   std::chrono::seconds limit{120};
-  // The last rank that runs is stopped (SIGSTOP): let it go on.
+  // If the last running rank is stopped (SIGSTOP), lets it continue.
   bool continue_last = false;
-  // Or: whoever stops goes on so long after the last stop, all at once.
+  // If above 0, all stopped ranks continue this long after the last stop.
   std::chrono::milliseconds stopped_for{0};
 };
 
-// Of one rank: a wait status, and whether it had to be killed at the limit.
+// How one rank ended: its wait status, and whether it had to be killed at the limit.
 struct RankEnd {
   int status = 0;
   bool hung = false;
@@ -80,13 +80,13 @@ inline pid_t StartRank(const RankRun& run, int rank, const int (&pipe_ends)[2]) 
   ::_exit(127);
 }
 
-// Stopped ranks, and since when.
+// The stopped ranks, and since when they are stopped.
 struct Stopped {
   std::set<size_t> ranks;
   std::chrono::steady_clock::time_point last;
 };
 
-// Whether it has ended; notes it where it has only stopped.
+// Returns true if the rank has ended. If it has only stopped, notes that.
 inline bool HasEnded(pid_t child, size_t rank, int& status, Stopped& stopped) {
   int now = 0;
   if (::waitpid(child, &now, WNOHANG | WUNTRACED) != child) return false;
@@ -99,7 +99,7 @@ inline bool HasEnded(pid_t child, size_t rank, int& status, Stopped& stopped) {
   return true;
 }
 
-// The ranks of a run, from their start on. The process must have no threads.
+// The ranks of a run from their start on. The process must have no threads.
 class RunningRanks {
  public:
   explicit RunningRanks(RankRun run)
@@ -113,7 +113,8 @@ class RunningRanks {
     for (size_t rank = 0; rank < children_.size(); ++rank) running_.insert(rank);
   }
 
-  // Whether all have ended. Lets those go on that were stopped for long enough, and kills all at the limit.
+  // Returns true if all ranks have ended. Lets ranks continue that were stopped for long enough, and kills
+  // all at the limit.
   bool HaveEnded() {
     std::erase_if(running_,
                   [&](size_t rank) { return HasEnded(children_[rank], rank, ends_[rank].status, stopped_); });
@@ -141,7 +142,7 @@ class RunningRanks {
   Stopped stopped_;
 };
 
-// Runs all at the same time. By run, and by rank.
+// Runs all jobs at the same time. Returns the ends by run and by rank.
 inline std::vector<std::vector<RankEnd>> RunAtOnce(const std::vector<RankRun>& runs) {
   std::vector<std::unique_ptr<RunningRanks>> running;
   for (const RankRun& run : runs) running.push_back(std::make_unique<RunningRanks>(run));
@@ -162,8 +163,8 @@ inline std::vector<RankEnd> RunRanks(const RankRun& run) {
 }
 
 // Gives this process and the ranks that it starts a /dev/shm and a network of their own, so that Leftovers()
-// sees nothing of another test. Without the right to make them it changes nothing, and the test must run
-// alone (tests/src/hostccl/CMakeLists.txt). The process must have no threads.
+// sees nothing of another test. Without the permission to create them it changes nothing, and the test must
+// run alone (tests/src/hostccl/CMakeLists.txt). The process must have no threads.
 class OwnNamespaces : public ::testing::Environment {
  public:
   void SetUp() override {
@@ -183,8 +184,8 @@ class OwnNamespaces : public ::testing::Environment {
   }
 };
 
-// What a dead rank could leave behind: names in /dev/shm, abstract sockets of hostccl, files in the folder
-// for temporary ones.
+// Returns what a dead rank could leave behind: names in /dev/shm, abstract sockets of hostccl, and files in
+// the folder for temporary files.
 inline std::set<std::string> Leftovers() {
   std::set<std::string> names;
   for (const char* folder : {"/dev/shm", "/tmp"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often a random test repeats.
+// Number of rounds of a random test.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace dynamiccl::testing {
 
 #ifdef __SANITIZE_THREAD__
-// The serial reference takes minutes under it, and what it looks for shows in the first rounds.
+// The serial reference takes minutes under ThreadSanitizer, and faults show in the first rounds.
 inline constexpr int kFewerRounds = 8;
 #elif defined(__SANITIZE_ADDRESS__)
 inline constexpr int kFewerRounds = 3;

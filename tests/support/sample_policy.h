@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policies for tests that need no training: valid files with known behaviour.
+// Makes policies for tests that need no training: valid files with known behaviour.
 #pragma once
 
 #include <memory>
@@ -8,15 +8,17 @@
 
 namespace dynamiccl::test {
 
-// Random weights in both agents, every context inside the domain, golden vectors in order.
+// Returns a policy with random weights in both agents, whose domain contains every context, and with its
+// golden vectors.
 std::unique_ptr<Policy> MakeRandomPolicy(uint64_t seed);
 
-// The same policy with random networks for effects on steps, every input inside their domain. Its file has
-// format version 3.
+// Returns the same policy with random networks for effects on steps, whose domain contains every input. Its
+// file has format version 3.
 std::unique_ptr<Policy> MakeRandomPolicyWithEffects(uint64_t seed);
 
-// Leaves every call to NCCL, and expects that steps take 2^`octaves` times as long if calls use this config,
-// give or take 2^`error`, whatever the circumstances. It expects no change of any other config.
+// Returns a policy that leaves every call to NCCL. It expects that steps take 2^`octaves` times as long if
+// calls use this config, plus or minus 2^`error`, in all circumstances. It expects no change from other
+// configs.
 struct ExpectedOfConfig {
   Algorithm algorithm = Algorithm::kRing;
   Protocol protocol = Protocol::kSimple;
@@ -26,8 +28,8 @@ struct ExpectedOfConfig {
 };
 std::unique_ptr<Policy> MakePolicyThatExpects(const ExpectedOfConfig& expected);
 
-// Promises 16 times NCCL's speed for this algorithm and protocol, with any number of channels and for every
-// call; nothing for any other. Recognises nothing.
+// Returns a policy that promises 16 times NCCL's speed for this algorithm and protocol, with any number of
+// channels and for every call, and nothing for others. It recognises nothing.
 std::unique_ptr<Policy> MakePolicyThatPrefers(Algorithm algorithm, Protocol protocol);
 
 }  // namespace dynamiccl::test

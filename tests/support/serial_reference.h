@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a collective must give, computed the slow and obvious way in double precision (exact for the small
-// integers that the tests use as data, whatever the order of the sum).
+// Computes the result of a collective in the slow and obvious way, in double precision. This is exact for the
+// small integers that the tests use as data, in any order of the sum.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,8 @@ inline double Reduce(ReduceOp op, double a, double b) {
                                 : a + b;
 }
 
-// `inputs` by rank, each as long as the call's send buffer; the element-wise reduction over all ranks.
+// Returns the element-wise reduction over all ranks. `inputs` are by rank, each as long as the call's send
+// buffer.
 inline Values ReduceAll(ReduceOp op, const std::vector<Values>& inputs) {
   Values result = inputs[0];
   for (size_t r = 1; r < inputs.size(); ++r)
@@ -30,7 +31,7 @@ inline Values ReduceAll(ReduceOp op, const std::vector<Values>& inputs) {
   return result;
 }
 
-// The receive buffer of `rank` after the call; empty where the call leaves it alone.
+// Returns the receive buffer of `rank` after the call; empty if the call does not change it.
 inline Values SerialReference(Collective collective, ReduceOp op, int root, const std::vector<Values>& inputs,
                               int rank) {
   const Values all = ReduceAll(op, inputs);

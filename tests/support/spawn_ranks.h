@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks as threads of the test.
+// Runs ranks as threads of the test.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sweep without a machine: times are the cost model's, times a hidden factor of each (algorithm, protocol)
-// that grows with the size, times noise.
+// Makes a sweep without a machine. A time is the cost model's, times a hidden factor of each (algorithm,
+// protocol) that grows with the size, times noise.
 #pragma once
 
 #include <cstdint>

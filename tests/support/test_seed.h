@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seeds of random tests: every run of a build tests the same, and whoever wants other inputs asks for them.
+// Seeds of random tests. Every run of a build tests the same inputs, unless a user asks for others.
 #pragma once
 
 #include <cstdlib>
@@ -9,8 +9,8 @@
 
 namespace dynamiccl::test {
 
-// `fixed`, or what DYNAMICCL_TEST_SEED says in its place: a number, or "random" for one that is drawn. The
-// test prints the seed with its failures.
+// Returns `fixed`, or the value of DYNAMICCL_TEST_SEED: a number, or "random" for a random one. The test
+// prints the seed with its failures.
 inline unsigned TestSeed(unsigned fixed) {
   const char* const asked = std::getenv("DYNAMICCL_TEST_SEED");
   if (asked == nullptr || *asked == '\0') return fixed;
@@ -18,7 +18,7 @@ inline unsigned TestSeed(unsigned fixed) {
                                         : static_cast<unsigned>(std::strtoul(asked, nullptr, 10));
 }
 
-// The same of a test that goes through several.
+// Does the same for a test that uses several seeds.
 inline std::vector<unsigned> TestSeeds(const std::vector<unsigned>& fixed) {
   const unsigned first = TestSeed(fixed.front());
   return first == fixed.front() ? fixed : std::vector<unsigned>{first};

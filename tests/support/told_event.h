@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An event of a test that one thread brings about and others wait for.
+// An event of a test: one thread announces it, and others wait for it.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ class ToldEvent {
   std::atomic<bool> told_{false};
 };
 
-// Tells of the event when its scope ends, so that an assertion that fails before does not leave the other
+// Announces the event when its scope ends, so that an assertion that fails earlier does not leave the other
 // threads waiting for ever.
 class ToldAtEnd {
  public:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives of a GPT trained with ZeRO stage 0 to 3, with true labels, for any width, depth, world and
-// bucket. It is written independently of the generator dynamiccl-zero, so that tests can compare the two.
+// Lists the collectives of a GPT trained with ZeRO stage 0 to 3, with true labels, for any width, depth,
+// world and bucket. It is written independently of the generator dynamiccl-zero, so that tests can compare
+// the two.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +22,15 @@ struct ZeroWorkload {
   int64_t bucket_bytes = 4 << 20;  // bytes of a gradient bucket, over all ranks
   DataType data_type = DataType::kFloat32;
   int steps = 4;
-  // Passes a step (--micro-steps). Stages 0 and 1 reduce in the last one only.
+  // Micro-steps in a step (--micro-steps). Stages 0 and 1 reduce in the last one only.
   int micro_steps = 1;
-  // Stage 3: the gather of the next unit comes before this one's use.
+  // In stage 3 the gather of the next unit comes before the use of this one.
   bool prefetch = true;
-  // Stage 3, backward: which of the two comes first depends on the autograd engine.
+  // In the backward pass of stage 3: which of the two comes first depends on the autograd engine.
   bool gather_before_reduce = true;
   // An AllReduce by maximum of one element comes before the norm (mixed precision).
   bool overflow_flag = false;
-  // One Broadcast a unit comes before the first step, for equal first weights.
+  // One Broadcast for each unit comes before the first step, so that all ranks begin with equal weights.
   bool broadcast_first = false;
 };
 

@@ -40,6 +40,51 @@ dynamiccl() { "$DYNAMICCL_BIN" "$@"; }
   [[ "$output" == *"did you mean \`dynamiccl doctor\`"* ]]
 }
 
+@test "a command that is like no other gets no suggestion, which would mislead" {
+  run dynamiccl headroom
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"no command 'headroom'"* && "$output" != *"did you mean"* ]]
+}
+
+@test "a command without its files shows an example, and one without its action the actions" {
+  run dynamiccl why
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"hint: such as: dynamiccl why profile.pt.trace.json.gz; see \`dynamiccl why --help\`" ]]
+  run dynamiccl canary 2.28.9
+  [[ "$status" -eq 2 && "$output" == *"hint: such as: dynamiccl canary "* ]]
+  run dynamiccl trace
+  [[ "$status" -eq 2 && "$output" == *"one of these must follow: import, export, show,"* ]]
+  run dynamiccl trace imprt x
+  [[ "$status" -eq 2 && "$output" == *"no action 'imprt'; there are: import, export, show,"* ]]
+  for words in "zero" "zero foreign.txt"; do
+    # shellcheck disable=SC2086
+    run dynamiccl $words
+    [[ "$status" -eq 2 && "$output" == *"there are: train, estimate, checkpoint"* && "$output" != *"rank 0"* ]]
+  done
+}
+
+@test "tune and pilot without a program begin nothing and leave no folder" {
+  for command in tune pilot; do
+    run dynamiccl $command -o found
+    [[ "$status" -eq 2 && "$output" == "error: no program given"* && ! -e found ]]
+  done
+}
+
+@test "missing, empty and foreign files are called so" {
+  : >empty.ctrace
+  echo "Dear diary" >notes
+  for command in why simulate advise replay hang; do
+    run dynamiccl $command empty.ctrace
+    [[ "$status" -eq 2 && "$output" == *"empty.ctrace: "*"the file is empty"* ]]
+  done
+  run dynamiccl why absent.json
+  [[ "$status" -eq 2 && "$output" == *"absent.json"*"hint: check the path" ]]
+  run dynamiccl report absent -o r.html
+  [[ "$status" -eq 2 && "$output" == *"absent: No such file"*"hint: check the path" ]]
+  run dynamiccl inspect notes
+  [[ "$status" -eq 2 && "$output" == *"notes: byte 0: not a policy file"*"hint: name a .dcpolicy"* ]]
+}
+
 @test "mistyped option: exit 2 and a suggestion" {
   run dynamiccl run --polcy x -- true
   [ "$status" -eq 2 ]
@@ -65,7 +110,7 @@ dynamiccl() { "$DYNAMICCL_BIN" "$@"; }
   echo "allreduce,1" > rules.csv
   for command in "run" "record -o t.ctrace" "ab default ring/ll" "tune" "pilot"; do
     run dynamiccl $command -n 2 --policy p.dcpolicy -- touch started
-    [[ "$status" -eq 2 && "$output" == *"p.dcpolicy: byte 10: shorter than a policy's header"*"hint: "* ]]
+    [[ "$status" -eq 2 && "$output" == *"p.dcpolicy: byte 0: not a policy file"*"hint: "* ]]
   done
   run dynamiccl run -n 2 --rules rules.csv -- touch started
   [[ "$status" -eq 2 && "$output" == *"rules.csv:1: column 2: 2 columns, a rule has"* ]]

@@ -42,8 +42,9 @@ TEST(CoverageLedger, AKindWithoutATimeMakesItCountBytes) {
       LedgerOf(SectionOf({CallOf(Coverage::kTunable, 1000, 30000), CallOf(Coverage::kNotAsked, 8000, -1),
                           CallOf(Coverage::kPointToPoint, 1000, -1, Collective::kSend)}));
   EXPECT_EQ(ledger.estimated_calls, 1);
-  EXPECT_EQ(Describe(ledger),
-            "tunable 10.0 % of the bytes (no times for all calls); not_asked 80.0 %, point_to_point 10.0 %");
+  EXPECT_EQ(
+      Describe(ledger),
+      "tunable 10.0 % of the bytes (not all calls were timed); not_asked 80.0 %, point_to_point 10.0 %");
 }
 
 TEST(CoverageLedger, SaysWhatTheProgramWaitsFor) {

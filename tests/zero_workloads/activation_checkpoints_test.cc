@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activation checkpoints and contiguous pools in whole runs: they change where activations are, and neither
-// the numbers nor what is communicated.
+// Tests activation checkpoints and contiguous pools in whole runs. They change where activations are stored,
+// but neither the numbers nor the communication.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ Arguments Joined(Arguments arguments, const Arguments& more) {
   return arguments;
 }
 
-// The small model on one rank; an option of `more` replaces the model's own.
+// Runs the small model on one rank. An option in `more` replaces the model's own.
 RankOutcome RunOnce(const Arguments& more) {
   Arguments arguments = SmallModel();
   for (const std::string& word : more) {
@@ -31,7 +31,7 @@ RankOutcome RunOnce(const Arguments& more) {
   return RunRanks({1, Joined(arguments, more)})[0];
 }
 
-// Each argument list must give what the first gives.
+// Requires that each argument list gives the results of the first.
 void ExpectSame(const std::vector<Arguments>& runs) {
   const TrainingReport reference = TrainSmall(2, runs[0]);
   for (size_t i = 1; i < runs.size(); ++i) {
@@ -101,7 +101,7 @@ TEST(PartitionedCheckpoints, LeaveTheNumbersAloneAndKeepOneTthOfTheBytes) {
   }
 }
 
-// Calls of one rank in order, each "<function> <elements>".
+// Returns the calls of one rank in order, each as "<function> <elements>".
 Arguments Sequence(const Arguments& arguments) {
   const TemporaryFolder folder;
   TrainSmall(2, Joined(arguments, {"--steps", "2"}), {{"COUNT_NCCL_SEQUENCE", (folder / "calls").string()}},
@@ -116,14 +116,15 @@ Arguments Sequence(const Arguments& arguments) {
   return calls;
 }
 
-// A unit is gathered once before it is computed again, and stays through its backward pass.
+// A unit is gathered once before it is computed again, and its parameters stay through its backward pass.
 TEST(ActivationCheckpoints, CallTheSameCollectivesInTheSameOrder) {
   const Arguments without = Sequence({"--stage", "3"});
   ASSERT_FALSE(without.empty());
   EXPECT_EQ(Sequence(Joined({"--stage", "3"}, kFull)), without);
 }
 
-// Places in the sequence of the gathers of blocks' inputs: 12 sequences of 32 positions and 64 numbers.
+// Returns the places in the sequence at which inputs of blocks are gathered: 12 sequences of 32 positions and
+// 64 numbers.
 std::vector<size_t> InputGathers(const Arguments& calls) {
   std::vector<size_t> places;
   for (size_t i = 0; i < calls.size(); ++i)
@@ -131,8 +132,8 @@ std::vector<size_t> InputGathers(const Arguments& calls) {
   return places;
 }
 
-// Two steps of four blocks. With prefetch the input of the block before is gathered right behind the block's
-// own, before the first of the calls with which the block is computed again; the calls are the same.
+// Runs two steps of four blocks. With prefetch, the input of the preceding block is gathered right after the
+// block's own input, before the calls with which the block is computed again. The calls are the same.
 TEST(PartitionedCheckpoints, AreGatheredOneBlockEarly) {
   const Arguments run = {"--layers",   "4", "--tensor-parallel", "2", "--activation-checkpoints",
                          "partitioned"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of a block's input comes back to the bit: whole, divided over ranks, from host memory and from
-// pools; it takes exactly the bytes it says; and a write past a slot is found.
+// Tests that a stored input of a block comes back bit for bit: whole, divided over ranks, from host memory
+// and from pools. It must take exactly the stated bytes, and a write past a slot must be found.
 #include "zero_workloads/zero_r/activation_store.h"
 
 #include <ATen/ATen.h>
@@ -126,7 +126,7 @@ TEST(PartitionedActivations, EachRankKeepsItsPartAndAllGetTheWholeBack) {
   }
 }
 
-// Restoring one input issues the gather of the one before it; nothing is gathered twice.
+// Restoring one input starts the gather of the input before it. Nothing is gathered twice.
 TEST(PartitionedActivations, PrefetchGathersTheInputBeforeEarly) {
   for (const bool on_host : {false, true}) {
     RunGridThreads({2, 2}, [&](Grid& grid) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The batch that fits, and the taken that changes it.
+// Tests which batch fits, and how occupied memory changes it.
 #include "zero_workloads/memory/auto_batch.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user can get wrong: every case ends soon, with the exit code of its kind and a message that names
-// the matter.
+// Tests wrong input of a user. Every case ends soon, with the exit code of its kind and a message that names
+// the cause.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -148,7 +148,7 @@ TEST(BadInput, RankThatNeverComes) {
 
 TEST(BadInput, RanksWithOtherHeldOutTexts) {
   Launch launch{.ranks = 2, .arguments = SmallModelWith({"--stage", "3", "--eval-at-end"})};
-  // A file that has the process's id in it.
+  // This file contains the process id, so it differs between ranks.
   launch.arguments.insert(launch.arguments.end(), {"--held-out", "/proc/self/stat"});
   for (const RankOutcome& rank : RunRanks(launch)) {
     EXPECT_EQ(rank.exit_code, kUsage) << rank.output;

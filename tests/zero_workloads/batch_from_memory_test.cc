@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `--batch auto`: the batch follows the memory that others leave, on all ranks alike; the level is told and
-// recorded; no sample is lost or taken twice, and losses stay the mean over what was taken.
+// Tests `--batch auto`. The batch follows the memory that others leave, equally on all ranks. The level is
+// reported and recorded. No sample is lost or used twice, and losses stay the mean over the samples used.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ std::vector<Step> ReadSteps(const std::filesystem::path& json) {
   return steps;
 }
 
-// The small model with a batch that follows memory. A row takes about a third of a MiB.
+// Returns arguments for the small model with a batch that follows memory. A row takes about a third of a MiB.
 std::vector<std::string> Arguments(const std::string& pressure, const std::filesystem::path& json) {
   std::vector<std::string> arguments = SmallModel();
   const auto set = [&](const char* option, const char* value) {
@@ -99,7 +99,8 @@ TEST(BatchFromMemory, FollowsWhatOthersLeaveAndTheLevelIsRecorded) {
   }
 }
 
-// Two ranks, and one rank with two micro-steps: the same samples in every step, so the same mean loss.
+// Two ranks, and one rank with two micro-steps, use the same samples in every step, so they have the same
+// mean loss.
 TEST(BatchFromMemory, LossesAreTheMeanOverTheStepsSamples) {
   std::vector<std::vector<Step>> runs;
   for (const int ranks : {1, 2}) {
@@ -114,7 +115,7 @@ TEST(BatchFromMemory, LossesAreTheMeanOverTheStepsSamples) {
   ExpectInOrder(runs[0]);
   for (size_t i = 0; i < runs[0].size(); ++i) {
     EXPECT_EQ(runs[0][i].batch, runs[1][i].batch) << i;
-    // As between world sizes.
+    // The tolerance is the one between world sizes.
     EXPECT_NEAR(runs[0][i].loss, runs[1][i].loss, 2e-5) << i;
   }
 }
@@ -144,7 +145,7 @@ TEST(BatchFromMemory, TensorBoardHasTheSpeedOfEachStep) {
   EXPECT_THAT(speeds, ::testing::Each(::testing::Gt(0.0f)));
 }
 
-// The file is written while the run goes on.
+// The test writes the file while the run continues.
 TEST(BatchFromMemory, AFileChangesThePressure) {
   const TemporaryFolder folder;
   const std::string taken = (folder / "taken").string();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When to keep, recompute, divide or move activations: both sides of each border of memory and of bandwidth.
+// Tests the choice to keep, recompute, divide or move activations, on both sides of each border of memory and
+// of bandwidth.
 #include "zero_workloads/zero_r/checkpoint_choice.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +40,7 @@ CheckpointChoice ChoiceAt(CheckpointQuestion question, double memory_bytes) {
 }
 
 TEST(CheckpointChoice, TakesTheCheapestThatFitsOnBothSidesOfEachBorder) {
-  // At 16 ranks a block's own activations, divided, take less than its whole input.
+  // At 16 ranks a block's own activations, divided among ranks, take less than its whole input.
   const CheckpointQuestion question = Question(4);
   for (size_t i = 0; i < 4; ++i) {
     const double needed = MemoryOf(question, kAll[i], question.run.batch);
@@ -124,7 +125,7 @@ TEST(ArithmeticIntensity, IsAboveTenThousandAndLinearInTheHiddenSize) {
   EXPECT_DOUBLE_EQ(ArithmeticIntensity(wide, 2), 5 * ArithmeticIntensity(gpt2, 2));
 }
 
-// The same from the step's times: operations over bytes kept.
+// The same intensity follows from the times of a step: operations over bytes kept.
 TEST(ArithmeticIntensity, IsWhatTheTimesSay) {
   const CheckpointQuestion question = Question();
   const TransformerShape& shape = *question.run.shape;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank or all of them are killed at any step of a save: the run that is started again goes on from the
-// newest complete checkpoint and ends with the numbers of a run that never crashed.
+// Kills one rank or all ranks at any point of a save. The restarted run must continue from the newest
+// complete checkpoint, and end with the numbers of a run that never crashed.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A place in the second save, after step 4; the first one is after step 2 and the last after step 6.
+// A place in the second save, which follows step 4. The first save follows step 2, the last one step 6.
 struct Place {
   std::string fail_point;  // name:kill:n
   int resumes_from;
@@ -36,7 +36,8 @@ class KilledInASave : public ::testing::TestWithParam<bool> {
  protected:
   static void SetUpTestSuite() { reference_ = TrainSmall(2, {"--steps", "6", "--stage", "2"}); }
 
-  // The same command, first with a rank that is killed, then again: as a launcher restarts a job.
+  // Runs the same command twice, as a launcher restarts a job: first with ranks that are killed, then
+  // without.
   void CrashAndRestart(const Place& place, const std::vector<int>& killed) {
     SCOPED_TRACE(place.fail_point + ", ranks " + std::to_string(killed.front()) + " to " +
                  std::to_string(killed.back()));
@@ -68,7 +69,7 @@ class KilledInASave : public ::testing::TestWithParam<bool> {
       EXPECT_EQ(rest.losses.size(), 6u - static_cast<size_t>(from)) << ranks[0].output;
     }
     ExpectContinues(reference_, rest, "restarted");
-    // Nothing half done is left.
+    // No half-written file may be left.
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder / "checkpoints")) {
       names.push_back(entry.path().filename().string());
@@ -94,7 +95,8 @@ TEST_P(KilledInASave, AllRanks) {
   for (const Place& place : kOfEveryRank) CrashAndRestart(place, {0, 1});
 }
 
-// At any moment, not only between system calls: whichever checkpoint it leaves, the restarted run ends well.
+// Kills at any moment, not only between system calls. Whichever checkpoint is left, the restarted run must
+// end well.
 TEST_P(KilledInASave, AtRandomTimes) {
   const unsigned seed = test::TestSeed(1);
   std::printf("seed %u\n", seed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints as files: any division of tensors among ranks is read by any other; whatever is truncated,
-// changed or mixed up is found and named.
+// Tests checkpoints as files. Any division of tensors among ranks can be read with any other division.
+// Whatever is cut, changed or mixed up is found and named.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -276,7 +276,7 @@ TEST_F(DamagedCheckpoint, AChangedByteAnywhereIsNamedWithItsBlock) {
     bytes[i] = static_cast<char>(bytes[i] ^ 0x10);
     PutBytes(data(), bytes);
     const size_t block = i / kCheckpointBlockBytes * kCheckpointBlockBytes;
-    // What tells the file apart is looked at first.
+    // The bytes that identify the file are checked first.
     const std::string offset = i < 8 ? "offset 0" : i < 16 ? "offset 8" : fmt::format("offset {}", block);
     ExpectDamage(path(), data() + ": " + offset);
   }
@@ -397,7 +397,7 @@ TEST(CheckpointFolder, IsRefusedAtOnceIfItCannotBeWritten) {
       << claimed.error().message;
 }
 
-// Two runs in turn go on from step 10, and each sets aside what the one before it had saved.
+// Two runs in turn continue from step 10. Each sets aside what the run before it had saved.
 TEST(CheckpointFolder, WhatWasSetAsideStays) {
   const TemporaryFolder place;
   const CheckpointFolder folder((place / "checkpoints").string());

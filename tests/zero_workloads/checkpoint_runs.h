@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training runs that save and go on, as tests of checkpoints start them.
+// Starts training runs that save and continue, for tests of checkpoints.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ inline Arguments operator+(Arguments first, const Arguments& second) {
   return first;
 }
 
-// 8 steps with a save after every second.
+// Returns arguments for 8 steps with a save after every second.
 inline Arguments Saving(const std::filesystem::path& folder) {
   return {"--checkpoint-dir",
           folder.string(),
@@ -35,7 +35,7 @@ inline std::string StepFolder(const std::filesystem::path& folder, int step) {
   return (folder / ("step-0000000" + std::to_string(step))).string();
 }
 
-// The later losses and the parameters are those of the run that was not interrupted, to the bit.
+// Requires that the later losses and the parameters equal those of the uninterrupted run bit for bit.
 inline void ExpectContinues(const TrainingReport& whole, const TrainingReport& rest,
                             const std::string& what) {
   ASSERT_LE(rest.losses.size(), whole.losses.size()) << what;
@@ -48,7 +48,7 @@ inline RankOutcome Checkpoint(const Arguments& arguments) {
   return RunRanks({.arguments = Arguments{"checkpoint"} + arguments}).front();
 }
 
-// All that a checkpoint has, as bytes that do not say who wrote it.
+// Returns the content of a checkpoint in bytes that do not depend on the ranks that wrote it.
 inline std::string Exported(const std::filesystem::path& folder, int step, const Arguments& more = {}) {
   const TemporaryFolder place;
   const std::string file = (place / "exported").string();
@@ -62,7 +62,7 @@ inline std::string Exported(const std::filesystem::path& folder, int step, const
 inline Launch SmallRun(int ranks, const Arguments& arguments) {
   Launch launch{.ranks = ranks, .arguments = SmallModel()};
   for (const std::string& argument : arguments) {
-    // SmallModel's own number of steps gives way.
+    // The number of steps replaces that of SmallModel.
     if (argument == "--steps") {
       const auto steps = std::find(launch.arguments.begin(), launch.arguments.end(), argument);
       launch.arguments.erase(steps, steps + 2);

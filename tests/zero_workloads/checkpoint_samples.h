@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints whose every number is known: a function of tensor, state and place.
+// Makes checkpoints in which every number is known: a function of tensor, state and place.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ inline float NumberAt(size_t tensor, size_t state, int64_t element) {
   return static_cast<float>(tensor * 1000003 + state * 10007) + static_cast<float>(element) * 0.5f;
 }
 
-// What one rank writes, and the numbers that its spans point to.
+// The part that one rank writes, and the numbers that its spans point to.
 struct SamplePart {
   PartContent content;
   std::vector<std::vector<float>> numbers;  // by state
@@ -25,7 +25,7 @@ struct SamplePart {
 
 inline const std::vector<std::string> kSampleStates = {"master", "first_moment", "second_moment"};
 
-// A slice along one dimension: `parts` equal slices, this one is number `part`.
+// Returns slice number `part` of `parts` equal slices along one dimension.
 inline TensorSlice SliceAlong(const std::vector<int64_t>& shape, size_t dimension, int64_t parts,
                               int64_t part) {
   int64_t inner = 1;
@@ -34,14 +34,14 @@ inline TensorSlice SliceAlong(const std::vector<int64_t>& shape, size_t dimensio
   return {run, shape[dimension] * inner, part * run};
 }
 
-// Tensors as a tensor-parallel rank sees them.
+// A tensor as a tensor-parallel rank has it.
 struct SlicedTensor {
   CheckpointTensor tensor;
   TensorSlice slice;
   int64_t elements = 0;  // of the slice
 };
 
-// The part of data rank `rank` of `ranks`: an equal share of each slice's elements.
+// Returns the part of data rank `rank` of `ranks`: an equal share of the elements of each slice.
 inline SamplePart MakePart(const std::vector<SlicedTensor>& tensors, const DataFileHeader& header,
                            int64_t rank, int64_t ranks) {
   SamplePart part;
@@ -79,7 +79,7 @@ inline std::vector<SlicedTensor> Whole(const std::vector<CheckpointTensor>& tens
   return whole;
 }
 
-// A complete checkpoint of these tensors by so many ranks.
+// Writes a complete checkpoint of these tensors by `ranks` ranks.
 inline void WriteSample(const CheckpointFolder& folder, int64_t step, uint32_t ranks,
                         const Retention& retention = {.keep = 100},
                         const std::vector<CheckpointTensor>& tensors = SampleTensors()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A save on threads of its own, what a run may go on from, and weights as safetensors.
+// Tests saving on separate threads, which checkpoints a run may continue from, and weights as safetensors.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -29,7 +29,7 @@ std::string Text(const std::string& path) {
   return text.str();
 }
 
-// An independent reader of the format: header length, JSON, numbers.
+// An independent reader of the safetensors format: header length, JSON, numbers.
 struct Weights {
   nlohmann::json header;
   std::string data;
@@ -85,7 +85,7 @@ TEST_F(Saves, AreNotCompleteWithoutAPart) {
   EXPECT_TRUE(folder_.Steps()->empty());
 }
 
-// As over a network file system that shows a rank's file later than the rank's word.
+// Simulates a network file system that shows a rank's file later than the rank's message arrives.
 TEST_F(Saves, WaitForAPartThatIsSeenLate) {
   const SamplePart first = Part(0, 2), second = Part(1, 2);
   BackgroundSave zero(folder_, {}, first.content);
@@ -105,7 +105,7 @@ TEST_F(Saves, SayWhyTheyFailed) {
   EXPECT_NE(save.Failure().error().message.find("rank-00000.data: Is a directory"), std::string::npos);
 }
 
-// A file may not grow past a limit, as on a full disk.
+// A limit on file sizes stands for a full disk.
 TEST_F(Saves, ThatDoNotFitSayWhere) {
   WriteSample(folder_, 5, 1);
   const auto before = std::signal(SIGXFSZ, SIG_IGN);
@@ -166,7 +166,7 @@ TEST(Resuming, ValuesOfTheEngineAreNumbers) {
   EXPECT_FALSE(CheckEngineValues(part));
 }
 
-// Version 0.1.0 saved the scale of a run with a fixed one too.
+// Version 0.1.0 also saved the scale of a run with a fixed scale.
 TEST(Resuming, TheScaleOfARunWithAFixedOneIsDropped) {
   const auto scale_of = [](const std::string& settings) {
     Values values = {{"settings", settings},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run that is interrupted and goes on from a checkpoint computes what an uninterrupted one does: to the bit
-// at the same world size, whatever the stages.
+// Tests that a run which continues from a checkpoint computes the same as an uninterrupted one: bit for bit
+// at the same world size, in all stages.
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 
@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(Resuming, FromStage,
 TEST(Resuming, TheLossScaleGoesOn) {
   const TemporaryFolder place;
   const fs::path folder = place / "checkpoints";
-  // Doubles after every third step, so that its counter is under way at the save.
+  // The loss scale doubles after every third step, so its counter is not zero at the save.
   const Arguments scaled = {"--dtype", "fp16", "--loss-scale", "dynamic", "--loss-scale-growth", "3"};
   const TrainingReport whole = TrainSmall(2, Saving(folder) + scaled + Arguments{"--stage", "2"});
   const TrainingReport rest =
@@ -103,7 +103,8 @@ TEST(Saving, AsyncOrNotChangesNothing) {
   }
 }
 
-// A rank that waits in one call for all of a slow save would end by hostccl's time-out.
+// A rank that waited in one call for all of a slow save would end by hostccl's time-out. So ranks meet
+// repeatedly while they wait.
 TEST(Saving, RanksMeetWhileTheyWaitForASave) {
   const TemporaryFolder place;
   const auto allreduces = [&](const std::string& name,
@@ -115,8 +116,8 @@ TEST(Saving, RanksMeetWhileTheyWaitForASave) {
   EXPECT_GE(allreduces("slow", {{"HOSTCCL_FAILPOINT", "checkpoint.part:delay"}}), allreduces("fast", {}) + 3);
 }
 
-// At one world size everything; over world sizes what rounding of sums does not reach: weights that a rate of
-// 0 leaves as they are.
+// At one world size everything must be equal; over different world sizes only what rounding of sums does not
+// change: weights that a learning rate of 0 leaves as they are.
 TEST(Saving, ContentDoesNotDependOnStageOrWorldSize) {
   const TemporaryFolder place;
   std::string state, weights;
@@ -138,7 +139,7 @@ TEST(Saving, ContentDoesNotDependOnStageOrWorldSize) {
   }
 }
 
-// Tensor-parallel ranks hold slices: of rows, of columns, or of each third of a layer's rows.
+// Tensor-parallel ranks have slices: of rows, of columns, or of each third of a layer's rows.
 TEST(Resuming, AnotherTensorParallelDegreeAgreesWithinRounding) {
   const TemporaryFolder place;
   const fs::path split = place / "split", whole = place / "whole";
@@ -180,7 +181,7 @@ TEST(Exporting, ImportedWeightsStartARun) {
   EXPECT_EQ(Checkpoint({"export", folder, file}).exit_code, 0);
   const RankOutcome outcome = Checkpoint({"import", file, imported});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
-  // A rate of 0: the weights stay those of the file.
+  // With a learning rate of 0 the weights stay those of the file.
   const TrainingReport evaluated =
       TrainSmall(2, {"--checkpoint-dir", imported, "--resume", "latest", "--steps", "1", "--learning-rate",
                      "0", "--stage", "1", "--eval-at-end"});
@@ -188,7 +189,7 @@ TEST(Exporting, ImportedWeightsStartARun) {
   EXPECT_EQ(evaluated.held_out_bits_per_byte, trained.held_out_bits_per_byte);
 }
 
-// Blocks that the model lacks would be left out without a word.
+// Blocks that the model lacks would otherwise be dropped silently.
 TEST(Exporting, WeightsOfALargerModelAreRefused) {
   const TemporaryFolder place;
   const std::string folder = (place / "run").string(), file = (place / "weights.safetensors").string(),
@@ -218,7 +219,7 @@ class SavedRun : public ::testing::Test {
     file.seekp(offset);
     file.put(byte);
   }
-  // Of an option that is given twice the later value counts.
+  // If an option is given twice, the later value counts.
   std::vector<RankOutcome> Resume(const Arguments& arguments) const {
     Launch launch = SmallRun(2, Saving(folder()) + Arguments{"--stage", "1"} + arguments);
     const auto steps = std::find(arguments.begin(), arguments.end(), "--steps");
@@ -228,7 +229,7 @@ class SavedRun : public ::testing::Test {
     }
     return RunRanks(launch);
   }
-  // Both ranks end with exit code 2, and one says why.
+  // Requires that both ranks end with exit code 2, and that one says why.
   void ExpectRefused(const Arguments& arguments, const std::string& reason) const {
     const std::vector<RankOutcome> ranks = Resume(arguments);
     std::string output;
@@ -261,7 +262,7 @@ TEST_F(SavedRun, TheNewestIntactCheckpointWins) {
   EXPECT_EQ(verified.exit_code, 0) << "what was damaged is set aside: " << verified.output;
 }
 
-// Going on from an older step would, at its first save, set the intact newer one aside.
+// A run that continued from an older step would set the intact newer checkpoint aside at its first save.
 TEST_F(SavedRun, WhatCannotBeReadEndsTheRun) {
   const fs::path saved = place_ / "saved";
   fs::rename(DataOf(8, 1), saved);
@@ -279,8 +280,8 @@ TEST_F(SavedRun, WhatCannotBeReadEndsTheRun) {
   EXPECT_NE(verified.output.find("step 8: intact"), std::string::npos) << verified.output;
 }
 
-// The run continues from step 4 and saves next after step 8: step 6 is older than that and not of its
-// history.
+// The run continues from step 4 and saves next after step 8. Step 6 is older than that save and does not
+// belong to the run's history.
 TEST_F(SavedRun, WhatTheRunDoesNotContinueIsSetAside) {
   const std::vector<RankOutcome> ranks =
       RunRanks(SmallRun(2, {"--checkpoint-dir", folder().string(), "--keep-checkpoints", "9", "--steps", "8",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each stage moves, counted under the program at the NCCL boundary, against the ZeRO paper's volumes
-// (section 7): an AllReduce of all gradients counts 2 Psi, a ReduceScatter or AllGather of all parameters
-// Psi. So 2, 2, 2 and 3 Psi; stage 3 keeps the root through the backward pass and gathers it once, 3 Psi -
-// root.
+// Compares the traffic of each stage, counted at the NCCL boundary, with the volumes of the ZeRO paper
+// (section 7). An AllReduce of all gradients counts 2 Psi, a ReduceScatter or AllGather of all parameters
+// Psi. So the stages move 2, 2, 2 and 3 Psi. Stage 3 keeps the root through the backward pass and gathers it
+// once, so it moves 3 Psi - root.
 #include <gtest/gtest.h>
 
 #include "tests/zero_workloads/counted_traffic.h"
@@ -14,8 +14,8 @@ namespace {
 constexpr long kBlocks = 2, kHidden = 64, kSequence = 32, kVocabulary = 256;
 constexpr long kSteps = 4, kBucketBytes = 65536;
 
-// A unit's elements on `ranks` ranks: each shard is a multiple of 128 elements. Every parameter of this model
-// is a multiple of 32, so that nothing is padded inside a unit.
+// Returns a unit's elements on `ranks` ranks. Each shard is a multiple of 128 elements. Every parameter of
+// this model is a multiple of 32, so nothing is padded inside a unit.
 long Padded(long elements, long ranks) {
   const long multiple = 128 * ranks;
   return (elements + multiple - 1) / multiple * multiple;
@@ -39,7 +39,7 @@ long Buckets(long ranks) {
   return (Psi(ranks) + capacity - 1) / capacity;
 }
 
-// Of every rank the same.
+// Counts the traffic of a run, which must be the same on every rank.
 TrafficByFunction Count(int ranks, const std::string& stage, const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments = {"--stage", stage, "--steps", std::to_string(kSteps)};
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -50,8 +50,8 @@ TrafficByFunction Count(int ranks, const std::string& stage, const std::vector<s
   return counted.empty() ? TrafficByFunction{} : counted[0];
 }
 
-// One AllReduce of 2 elements a step carries loss and gradient norm; the digest at the end gathers all master
-// weights once.
+// One AllReduce of 2 elements a step has the loss and the gradient norm. The digest at the end gathers all
+// master weights once.
 constexpr long kScalars = 2 * kSteps;
 
 TEST(CommunicationVolume, Stage0ReducesEverythingEverywhere) {
@@ -75,7 +75,7 @@ TEST(CommunicationVolume, Stages1And2ScatterGradientsAndGatherParameters) {
   }
 }
 
-// 2 Psi for the sums and Psi for the parameters: 3 Psi, where ReduceScatter sends 2 Psi.
+// The sums take 2 Psi and the parameters Psi, so 3 Psi; with ReduceScatter it would be 2 Psi.
 TEST(CommunicationVolume, Stages1And2WithAllReduceSendOnePsiMore) {
   for (const char* stage : {"1", "2"}) {
     TrafficByFunction traffic = Count(2, stage, {"--exchange", "all_reduce"});
@@ -86,8 +86,8 @@ TEST(CommunicationVolume, Stages1And2WithAllReduceSendOnePsiMore) {
   }
 }
 
-// Figure 3 of many texts on ZeRO: each layer has one owner, to which its gradients go and which sends its
-// parameters. The volume is that of parts.
+// As in many texts on ZeRO, each layer has one owner, which gets its gradients and sends its parameters. The
+// volume equals that of shards.
 TEST(CommunicationVolume, OwnersOfWholeUnitsReduceAndBroadcastEachOnce) {
   for (const char* stage : {"1", "2", "3"}) {
     TrafficByFunction traffic = Count(3, stage, {"--exchange", "layer_owner"});
@@ -101,7 +101,7 @@ TEST(CommunicationVolume, OwnersOfWholeUnitsReduceAndBroadcastEachOnce) {
   }
 }
 
-// Two groups of four blocks: the volume of four blocks in the calls of two.
+// Two groups hold four blocks: the volume is that of four blocks, and the number of calls that of two.
 TEST(CommunicationVolume, GroupsOfBlocksTakeFewerCalls) {
   TrafficByFunction blocks = Count(2, "3", {"--layers", "4"}),
                     groups = Count(2, "3", {"--layers", "4", "--unit-blocks", "2"}),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of a small training sent, counted under the program at the NCCL boundary.
+// Counts what the ranks of a small training send at the NCCL boundary.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ struct Traffic {
 // Names as in count_nccl.cc.
 using TrafficByFunction = std::map<std::string, Traffic>;
 
-// TrainSmall with a counter under each rank; the ranks' counts in any order.
+// Runs TrainSmall with a counter in each rank. Returns the ranks' counts in any order.
 std::vector<TrafficByFunction> CountTraffic(int ranks, const std::vector<std::string>& arguments,
                                             std::map<std::string, std::string> environment = {});
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules that are constructed without memory for their parameters, against LibTorch's ordinary construction:
-// equal values, generator, losses and digests to the bit, and a rank's memory without the whole module.
+// Compares modules that are constructed without memory for their parameters with ordinary construction by
+// LibTorch. Values, generator, losses and digests must be equal bit for bit, and a rank must never hold the
+// whole module.
 #include "zero_workloads/zero/deferred_module.h"
 
 #include <ATen/CPUGeneratorImpl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules of stock layers under ZeRO: equal in all stages to the bit, and to LibTorch's own AdamW at one
-// rank; in stage 3 with the memory of the units in use alone.
+// Trains modules of LibTorch's own layers under ZeRO. All stages must be equal bit for bit, and equal to
+// LibTorch's AdamW at one rank. In stage 3 only the units in use may have memory.
 #include "zero_workloads/zero/engine.h"
 
 #include <gtest/gtest.h>
@@ -269,7 +269,7 @@ TEST(AnyModule, WithoutMasterWeightsUpdatesOfHalfPrecisionAreLost) {
   }
 }
 
-// Large enough that a gather takes longer than it takes to look.
+// A module so large that a gather takes longer than the test needs to look.
 TEST(AnyModule, HasItsNewParametersAfterAStep) {
   for (const int stage : {0, 1, 2}) {
     RunRankThreads(2, stage, [&](ProcessGroup* group) {
@@ -309,7 +309,7 @@ TEST(AnyModule, CanBeUsedAfterItsEngine) {
   });
 }
 
-// Parameters with memory, by what the storages of the module's own tensors hold.
+// Returns the number of parameters that have memory, from the storages of the module's own tensors.
 int64_t ElementsInMemory(const nn::Module& module) {
   int64_t elements = 0;
   for (const at::Tensor& parameter : module.parameters()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The estimator against the figures of the ZeRO paper, and what it says to wrong input.
+// Compares the estimator with the figures of the ZeRO paper, and tests its answers to wrong input.
 #include "zero_workloads/estimate/estimate_command.h"
 
 #include <gmock/gmock.h>
@@ -15,8 +15,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// All 54 numbers of Table 1, the 20 of Table 2, Figure 1 and the text's. The two of section 6.1 count one
-// byte a number where section 3.2 counts two; they are told apart by their remark.
+// Compares all 54 numbers of Table 1, the 20 of Table 2, those of Figure 1 and of the text. The two of
+// section 6.1 count one byte a number where section 3.2 counts two; their remark tells them apart.
 TEST(Estimate, GivesThePapersFigures) {
   std::map<std::string, int> of_source;
   int differ = 0;
@@ -146,7 +146,7 @@ TEST(Estimate, CheckpointsAndTheirPartsTakeLess) {
                    ActivationsOf(shape, 4, 8, 2, Checkpoints::kPartitioned).kept);
 }
 
-// The output, or the error and its hint.
+// Returns the output, or the error and its hint.
 std::string Say(const std::vector<std::string>& options) {
   CLI::App app;
   EstimateCommand command;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arena against a list of bytes: what it hands out is free, and is the lowest place that fits.
+// Compares the arena with a list of bytes: the arena must return free memory, at the lowest place that fits.
 #include "zero_workloads/memory/first_fit_arena.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step of several micro-steps: its losses against one batch of the same rows, its calls against the
-// generator of traces and against the formulas of docs/zero_memory.md.
+// Tests a step of several micro-steps. Its losses are compared with those of one batch of the same rows. Its
+// calls are compared with the trace generator and with the formulas of docs/zero_memory.md.
 #include <gtest/gtest.h>
 
 #include <fstream>

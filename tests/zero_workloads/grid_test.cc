@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is in which group of a grid, seen from the sums that come out of it.
+// Tests which ranks are in which group of a grid, by the sums that the groups compute.
 #include "zero_workloads/parallel/grid.h"
 
 #include <ATen/ops/full.h>

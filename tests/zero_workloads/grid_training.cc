@@ -28,7 +28,7 @@ const std::vector<uint8_t>& Text() {
   return text;
 }
 
-// Passes the hooks on to the engine and looks at each unit once its parameters are there.
+// Passes the hooks on to the engine, and records each unit once its parameters are gathered.
 class Watch final : public UnitHooks {
  public:
   Watch(std::vector<ModelUnit> units, UnitHooks* engine) : units_(std::move(units)), engine_(engine) {}
@@ -79,7 +79,7 @@ BatchLoader Loader(int data_rank, int data_ranks) {
   return {Text(), {kBatch, GridModel().sequence, data_rank, data_ranks}, kSeed, at::kCPU};
 }
 
-// One rank's run.
+// The run of one rank.
 class RankTraining {
  public:
   RankTraining(const GridTraining& training, Grid& grid, GridOutcome* outcome)
@@ -91,7 +91,7 @@ class RankTraining {
         watch_(model_.Units(), engine_.get()),
         loader_(Loader(grid.data()->rank(), grid.data()->world())) {}
 
-  // Gives back what the rank holds at the end.
+  // Runs the training. Returns what the rank holds at the end.
   std::map<std::string, at::Tensor> Run() {
     const std::string first_digest = engine_->ParameterDigest();
     for (int64_t step = 0; step < training_.steps; ++step) Step(step);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor and sequence parallelism change who computes what and never what is computed: runs on grids of data
-// x tensor ranks against one rank.
+// Tensor and sequence parallelism change which rank computes what, but not the results. The tests compare
+// runs on grids of data x tensor ranks with one rank.
 #include <ATen/ATen.h>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ void ExpectWholeParametersEqual(const GridOutcome& outcome) {
   }
 }
 
-// Stages on one grid: each close to one rank, all of them equal to the bit.
+// Runs all stages on one grid. Each must be close to one rank, and all must be equal bit for bit.
 void ExpectGridTrainsAsOneRank(int data, int tensor, bool sequence_parallel, int shard_group = 0) {
   Difference largest;
   GridOutcome first_stage;
@@ -153,7 +153,7 @@ TEST_F(GridTrainingTest, NormIsThatOfOneRankInFp64) {
   }
 }
 
-// Sums over tensor ranks are rounded to 8 bits, those of one rank are not.
+// Sums over tensor ranks are rounded to 8 bits; those of one rank are not.
 TEST_F(GridTrainingTest, Bf16) {
   const GridOutcome one = TrainOnGrid({.type = at::kBFloat16});
   for (const bool sequence_parallel : {false, true}) {

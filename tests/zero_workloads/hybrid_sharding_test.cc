@@ -44,8 +44,8 @@ void ExpectNear(const TrainingReport& report, const TrainingReport& reference, d
   }
 }
 
-// A plain run whose gradients are the same sums in the same order. Of its losses only the mean over a step is
-// the same, and that but for rounding.
+// Runs plain data parallelism whose gradients are the same sums in the same order. Only the mean loss over a
+// step is the same, up to rounding.
 TrainingReport SameSums(const Shape& shape, const Arguments& more) {
   const Arguments accumulation = {"--stage",        "2",
                                   "--accumulation", "sharded",
@@ -86,8 +86,8 @@ TEST(HybridSharding, AgreesWithPlainDataParallelismWithinRounding) {
   }
 }
 
-// A group of one adds nothing up: the order is that of stage 0. The norm is a sum over other parts of the
-// model there, so that nothing may be clipped by it.
+// A group of one rank sums nothing, so the order of sums is that of stage 0. The norm is summed over other
+// parts of the model there, so nothing may be clipped by it.
 TEST(HybridSharding, GroupsOfOneAreStage0ToTheBit) {
   const Arguments unclipped = {"--clip-norm", "1e9"};
   for (const int ranks : {2, 4}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overlap is safe: nobody reads a gathered parameter or a bucket outside its life, and links of any speed
-// give the same bits.
+// Tests that overlap is safe: nobody reads a gathered parameter or a bucket outside its lifetime, and links
+// of any speed give the same bits.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings that change while a run goes on, on all ranks before the same step: none of them changes a bit of
-// what comes out.
+// Tests settings that change during a run, on all ranks before the same step. None may change a bit of the
+// results.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -23,7 +23,7 @@ Arguments Joined(Arguments arguments, const Arguments& more) {
   return arguments;
 }
 
-// Rewrites a file of live values with one after the other while a run goes on.
+// Writes live values to a file, one after the other, while a run continues.
 class ChangingValues {
  public:
   ChangingValues() {
@@ -62,7 +62,7 @@ class ChangingValues {
   std::thread thread_;
 };
 
-// `settings` of the report: how many of its steps' bucket sizes or prefetch windows differ.
+// Returns how many different bucket sizes or prefetch windows the report's `settings` has.
 size_t Different(const std::vector<int64_t>& settings) {
   return std::set<int64_t>(settings.begin(), settings.end()).size();
 }

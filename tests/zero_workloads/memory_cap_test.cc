@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank whose memory is capped trains the same numbers, or ends with a line that says what was free.
+// A rank with capped memory trains the same numbers, or ends with a line that says how much was free.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of LibTorch's under categories: what is booked, moved and taken off, and how peaks follow.
+// Tests the memory counters of each category: how blocks of LibTorch are added, moved and removed, and how
+// peaks follow.
 #include "zero_workloads/memory/memory_counters.h"
 
 #include <ATen/ops/empty.h>
@@ -91,7 +92,7 @@ TEST(MemoryCounters, ActivationsKeptAreThoseOfTheMomentTheyAreNoted) {
   EXPECT_GE(ReadMemoryCounters()[kActivations].peak, 4 << 20);
 }
 
-// Against sums kept beside.
+// Compares the counters with sums that the test keeps itself.
 TEST(MemoryCounters, RandomTensorsAddUp) {
   CountOnce();
   const unsigned seed = test::TestSeed(1);

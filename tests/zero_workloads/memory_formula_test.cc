@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank holds, counted where tensors are made, against the table of docs/zero_memory.md to the byte,
-// and against what `zero estimate` says of the same run up to the padding of shards.
+// Compares the memory of a rank, counted where tensors are made, with the table of docs/zero_memory.md to the
+// byte. Also compares it with the answer of `zero estimate` for the same run, up to the padding of shards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -160,7 +160,7 @@ TEST(MemoryFormula, EachUnitAheadIsOneBlockMore) {
   }
 }
 
-// Groups of 2 and 3 of 6 blocks, of 4 and 2; the unit that computes and the one ahead.
+// The 6 blocks form groups of 2 and 3, or of 4 and 2. The unit that computes and the next one have memory.
 TEST(MemoryFormula, UnitsOfSeveralBlocksAreGatheredTogether) {
   const auto gathered = [](const std::string& blocks, const std::string& ahead) {
     return MemoryOf({2, 3, "bf16"}, {"--layers", "6", "--unit-blocks", blocks, "--prefetch-units", ahead})
@@ -206,7 +206,7 @@ TEST(MemoryFormula, AnOwnerHoldsItsUnitsWhole) {
   }
 }
 
-// Sums over micro-steps come on top of what one micro-step takes, and the estimate has them.
+// Sums over micro-steps are added to the memory of one micro-step, and the estimate includes them.
 TEST(MemoryFormula, SumsOverMicroStepsAreEstimated) {
   struct Sums {
     int stage;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Own layers and optimizer against LibTorch's functional operations and plain formulas; first values and
-// batches against their promise to be the same however the work is divided.
+// Compares the trainer's layers and optimizer with LibTorch's functional operations and plain formulas. First
+// values and batches must not depend on how the work is divided.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -90,7 +90,7 @@ TEST(Gpt, LossAndGradientsAreThoseOfTheFunctionalModel) {
   const std::vector<ModelUnit> units = model.Units();
   for (const ModelUnit& unit : units) Bind(unit.parameters, at::kFloat);
   ReferenceGpt reference(units);
-  // Shorter than the longest sequence.
+  // The text is shorter than the longest sequence.
   const at::Tensor text = at::randint(shape.vocabulary, {3, 12}, at::kLong);
   const at::Tensor tokens = text.narrow(1, 0, 11), targets = text.narrow(1, 1, 11);
   NoHooks hooks;
@@ -121,7 +121,7 @@ TEST(FirstValues, AreTheSameInPiecesAndHaveTheDeviationAskedFor) {
   FillInitialValues(slot, 9, 1000, 2234, piece.data());
   EXPECT_TRUE(std::equal(piece.begin(), piece.end(), whole.begin() + 1000));
   const at::Tensor values = at::tensor(whole).to(at::kDouble);
-  // Five standard errors.
+  // The tolerance is five standard errors.
   EXPECT_NEAR(values.mean().item<double>(), 0.5, 5 * 0.02 / std::sqrt(5000));
   EXPECT_NEAR(values.std().item<double>(), 0.02, 5 * 0.02 / std::sqrt(2 * 5000));
   ParameterSlot other = slot;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizer states in files: the same numbers to the bit, files of the size that the formula says, and
-// errors that name file and reason.
+// Tests optimizer states in files: the same numbers bit for bit, files of the size that the formula gives,
+// and errors that name file and reason.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/randn.h>
@@ -51,7 +51,7 @@ TEST(StateFile, HasWholeBlocksIsZeroAndGoesAwayWithTheObject) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-// What is written past the page cache is seen through it, and the other way round.
+// Data written around the page cache must be visible through it, and the other way round.
 TEST(StateFile, MappingAndTransfersSeeTheSame) {
   const TemporaryFolder folder;
   const StateFile file((folder / "states").string(), 4 * kBlockElements);
@@ -80,7 +80,7 @@ TEST(StateFile, FailuresNameTheFileAndTheReason) {
               HasSubstr(path + ": cannot be read: the file ends too early"));
 }
 
-// Without the check the write would make the file long again, and its middle would read as zeros.
+// Without the check, the write would make the file long again, with zeros in its middle.
 TEST(StateFile, IsNotWrittenOnAfterAnotherProcessCutIt) {
   const TemporaryFolder folder;
   const std::string path = (folder / "states").string();
@@ -100,7 +100,8 @@ TEST(FileAdamW, StepsWithoutElements) {
   EXPECT_EQ(none->master().numel(), 0);
 }
 
-// Any length, any size of sub-group: the states after some steps are those of one fused step over all.
+// With any length and any size of sub-group, the states after some steps must equal those of one fused step
+// over all.
 TEST(FileAdamW, EqualsAdamWInMemory) {
   const unsigned seed = test::TestSeed(1);
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -133,7 +134,7 @@ TEST(FileAdamW, EqualsAdamWInMemory) {
   }
 }
 
-// In slices of other sizes, as states in a GPU run's host memory are taken.
+// Steps in slices of other sizes, as a GPU run takes states from host memory, must round like the whole.
 TEST(AdamW, SlicesRoundAsTheWhole) {
   const int64_t elements = 128 * 100;
   const at::Tensor first = at::randn({elements});
@@ -183,7 +184,7 @@ std::vector<std::string> OnHost(std::vector<std::string> arguments) {
   return arguments;
 }
 
-// The states leave the device's memory, lie in host memory, and go to the device and back once a step.
+// The states lie in host memory, and go to the device and back once a step.
 TEST(OffloadToHost, GivesTheSameNumbersInAllStages) {
   for (const char* type : {"fp32", "bf16"}) {
     for (const char* stage : {"0", "1", "2", "3"}) {

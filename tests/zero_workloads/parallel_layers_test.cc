@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each divided layer, on all ranks of a tensor group, against the whole one that LibTorch's own operations
-// compute: outputs and gradients in double, on random shapes.
+// Compares each divided layer, on all ranks of a tensor group, with the whole layer computed by LibTorch's
+// operations: outputs and gradients in double, on random shapes.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// What a rank has of [batch, sequence, width].
+// The part of [batch, sequence, width] that a rank has.
 enum class Part { kWhole, kPositions, kColumns };
 
 at::Tensor Cut(const at::Tensor& whole, Part part, const TensorSplit& split) {

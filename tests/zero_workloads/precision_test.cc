@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Half precision: what goes wrong without master weights and loss scaling, and that all ranks agree on a step
-// that is skipped.
+// Tests half precision: what goes wrong without master weights and loss scaling, and that all ranks agree to
+// skip a step.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -66,7 +66,7 @@ class Rank {
   int64_t steps_ = 0;
 };
 
-// A step in which one rank alone has a gradient that is not finite.
+// Runs a step in which only one rank has a gradient that is not finite. All ranks must skip it.
 void ExpectAllSkip(int ranks, int stage, float bad) {
   std::mutex mutex;
   std::vector<std::string> names;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures that a run reports of itself.
+// Tests the figures that a run reports about itself.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

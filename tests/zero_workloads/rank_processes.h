@@ -13,7 +13,7 @@
 
 namespace dynamiccl::zero {
 
-// A folder that goes away with the object.
+// A temporary folder that the destructor removes.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -29,7 +29,7 @@ struct Launch {
   std::vector<std::string> arguments;              // of dynamiccl-zero
   std::map<std::string, std::string> environment;  // added to the test's own, on every rank
   std::map<int, std::map<std::string, std::string>> rank_environment;  // of single ranks, on top
-  // A rank that runs longer ends by SIGALRM, exit code 142: what a hang looks like.
+  // A rank that runs longer ends by SIGALRM (exit code 142), which is how a test sees a hang.
   int timeout_seconds = 120;
   std::string preload;  // a library in front of the program's, such as count_nccl.cc: see RankServer::With
 };
@@ -62,13 +62,13 @@ class RankProcesses {
 
 std::vector<RankOutcome> RunRanks(const Launch& launch);
 
-// Of rank 0.
+// The memory of rank 0.
 struct MemoryReport {
   std::map<std::string, int64_t> current, peak;  // bytes by category, "total" among them
   int64_t activations_kept = 0;
 };
 
-// What a training run wrote with --json.
+// The report that a training run wrote with --json.
 struct TrainingReport {
   std::vector<std::string> losses;  // as hexadecimal floats: equal text is equal to the bit
   std::vector<double> bits_per_byte;
@@ -87,7 +87,7 @@ TrainingReport ReadReport(const std::filesystem::path& json);
 TrainingReport TrainSmall(int ranks, const std::vector<std::string>& arguments,
                           const std::map<std::string, std::string>& environment = {},
                           const std::string& preload = "");
-// The arguments of that model.
+// Returns the arguments of that model.
 std::vector<std::string> SmallModel();
 
 }  // namespace dynamiccl::zero

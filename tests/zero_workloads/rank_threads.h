@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks as threads of the test, for what one rank alone must do: a process rank could not be told; and so
-// that a test sees the tensors of all ranks.
+// Runs ranks as threads of the test. So one rank alone can be told what to do, and the test sees the tensors
+// of all ranks.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks that are computed again in the backward pass: the same bits inside and out, and what they save of
-// activation memory, which no stage of ZeRO does.
+// Tests blocks that are computed again in the backward pass: equal bits everywhere, and how much activation
+// memory is saved, which no stage of ZeRO saves.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kLayers = 3, kHidden = 32, kHeads = 2, kSequence = 16, kRows = 4;
 constexpr int64_t kInputElements = kRows * kSequence * kHidden;
 
-// Far more than any test takes: the arena serves to count here.
+// The arena is larger than any test needs; it only counts.
 class CountedMemory : public ::testing::Environment {
   void SetUp() override {
     at::set_num_threads(1);  // more only wait for each other on a loaded machine
@@ -62,7 +62,7 @@ std::unique_ptr<ProcessGroup> LoneRank() {
   return std::move(*group);
 }
 
-// Notes what goes into each block and what comes out, in the forward pass and again.
+// Records the inputs and outputs of each block, in the forward pass and in the recomputation.
 class NotingHooks final : public UnitHooks {
  public:
   explicit NotingHooks(UnitHooks* below) : below_(below) {}
@@ -162,8 +162,8 @@ TEST(Recomputation, EvaluationKeepsNothing) {
   EXPECT_EQ(store.peak().on_device, 0);
 }
 
-// Bytes that a forward pass leaves behind for the backward pass; parameters that stage 3 gathered not
-// counted.
+// Returns the bytes that a forward pass keeps for the backward pass, without the parameters that stage 3
+// gathered.
 int64_t ActivationBytes(int stage, bool checkpoints, int64_t layers) {
   const auto group = LoneRank();
   Trainee trainee(group.get(), stage, at::kFloat, layers);
@@ -191,7 +191,7 @@ TEST(ActivationMemory, IsNotSavedByStage3AndIsByCheckpoints) {
   EXPECT_LT(full, none / 2);
 }
 
-// What the estimate of --activation-checkpoints auto counts on.
+// The estimate of --activation-checkpoints auto relies on these numbers.
 TEST(ActivationMemory, OfABlockIsSixteenInputsOrOne) {
   const auto input = static_cast<double>(kInputElements * 4);
   const auto block = [&](bool checkpoints) {

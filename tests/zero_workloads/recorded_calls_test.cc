@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generator `dynamiccl-zero` against what the trainer was recorded to issue over hostccl: call by call,
-// on the same communicators, with the same labels.
+// Compares the generator `dynamiccl-zero` with recorded calls of the trainer over hostccl: call by call, on
+// the same communicators, with the same labels.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -24,8 +24,8 @@ constexpr int kSteps = 3;
 // The small model of these tests, with its buckets of 64 KiB.
 constexpr const char* kModel = "gpt:layers={},hidden=64,sequence=32,vocabulary=256,head_bias=true";
 
-// Who starts the ranks: `dynamiccl zero --trace`, or the test, as forks of a program that has loaded LibTorch
-// and the object, which takes a third of the time.
+// Selects who starts the ranks: `dynamiccl zero --trace`, or the test itself, as forks of a program that has
+// already loaded LibTorch and the object. The latter takes a third of the time.
 enum class StartedBy { kCommand, kTest };
 
 struct Case {
@@ -52,7 +52,7 @@ void Record(const Case& one, const Arguments& words, const TemporaryFolder& fold
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
 }
 
-// Of rank 0 and of the last rank.
+// Returns the recorded calls of rank 0 and of the last rank.
 std::vector<SectionCalls> Recorded(const Case& one) {
   const TemporaryFolder folder;
   Arguments words = SmallModel();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stage 3 keeps no more parameters in memory than it says, at any point of a step.
+// Tests that stage 3 never keeps more parameters in memory than it states, at any point of a step.
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ZeRO changes where numbers live and never the numbers: losses and parameters are compared to the bit.
+// ZeRO changes where numbers are stored, but not the numbers: losses and parameters are compared bit for bit.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An optimizer step in sub-groups: the same numbers as in one piece, and updated shards that travel before
-// the step has ended.
+// Tests an optimizer step in sub-groups: the same numbers as in one piece, and updated shards that are sent
+// before the step has ended.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ OptimizerOffload Offload(const TemporaryFolder& folder, bool in_files, int rank 
   return offload;
 }
 
-// First values and gradients that are the same for every optimizer.
+// Returns an optimizer with first values and gradients that are the same for every optimizer.
 std::unique_ptr<AdamW> Optimizer(const OptimizerOffload& offload) {
   std::unique_ptr<AdamW> optimizer = MakeAdamW(kElements, offload, {}, at::kCPU);
   optimizer->master().copy_(at::arange(kElements, at::kFloat).mul(0.01).sin());
@@ -41,7 +41,7 @@ at::Tensor Gradients(int step) {
   return at::arange(kElements, at::kFloat).mul(0.37 * (step + 1)).cos();
 }
 
-// The parameters after some steps in one piece.
+// Returns the parameters after some steps in one piece.
 std::vector<at::Tensor> InOnePiece(int steps) {
   const std::unique_ptr<AdamW> optimizer = Optimizer({});
   std::vector<at::Tensor> parameters;
@@ -52,7 +52,7 @@ std::vector<at::Tensor> InOnePiece(int steps) {
   return parameters;
 }
 
-// At each report, the elements from `begin` on are final and the others are as before the step.
+// Requires at each report that the elements from `begin` on are final, and the others as before the step.
 void ExpectSameInSubGroups(const OptimizerOffload& offload, const std::vector<int64_t>& begins,
                            const std::vector<int64_t>& reported) {
   const std::vector<at::Tensor> expected = InOnePiece(3);
@@ -115,7 +115,7 @@ struct Watched {
   std::vector<int64_t> offsets, gather_bytes;  // by unit
 };
 
-// One step of a small model on two ranks; rank 0's reports.
+// Runs one step of a small model on two ranks, and returns the reports of rank 0.
 Watched Watch(bool in_files, bool overlap) {
   const TemporaryFolder folder;
   Watched watched;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor parallelism as a user meets it: what is refused, what is reported, what a rank's death does.
+// Tests tensor parallelism as a user meets it: what is refused, what is reported, and what the death of a
+// rank does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -105,7 +106,7 @@ TEST(TensorParallelRun, AnyGridGoesOnFromACheckpointOfAnother) {
 
 TEST(TensorParallelRun, CheckpointsDoNotTellTheirGrid) {
   const TemporaryFolder place;
-  // A rate of 0: the weights stay those of the seed.
+  // With a learning rate of 0 the weights stay those of the seed.
   const Arguments run = {"--steps", "1", "--learning-rate", "0", "--checkpoint-dir"};
   TrainSmall(1, run + Arguments{(place / "one").string()});
   TrainSmall(4, run + Arguments{(place / "grid").string(), "--tensor-parallel", "2", "--stage", "3"});

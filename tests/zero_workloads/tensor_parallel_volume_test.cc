@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a grid of data x tensor ranks sends, by communicator, against the formulas of docs/zero_memory.md.
+// Compares what a grid of data x tensor ranks sends, by communicator, with the formulas of
+// docs/zero_memory.md.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models by name: what they set, what wins over them, and on which side of the memory there is they are
-// refused.
+// Tests models by name: what they set, what overrides them, and at which amount of memory they are refused.
 #include "zero_workloads/training_preset.h"
 
 #include <gmock/gmock.h>
@@ -92,7 +91,7 @@ TEST(TrainingPreset, AnUnknownNameIsAnErrorWithAllNames) {
   EXPECT_THAT(Describe(status.error()), AllOf(HasSubstr("gpt3"), HasSubstr("gpt2-xl"), HasSubstr("100B")));
 }
 
-// The border is where the ranks of this machine together need what it has.
+// The limit is the memory of this machine, which all its ranks need together.
 TEST(TrainingPreset, IsRefusedFromTheEstimateOn) {
   TrainingSettings settings = With("gpt2", 2);
   settings.stage = 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other ways to exchange the same numbers: none of them changes a bit of what comes out.
+// Tests other ways to exchange the same numbers. None may change a bit of the results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,7 +60,7 @@ TEST(Variants, RegisteredBuckets) {
   }
 }
 
-// Rank i mod N owns unit i whole. Nothing is clipped, since the norm is added up over other parts of the
+// Rank i mod N owns unit i whole. Nothing may be clipped, because the norm is summed over other parts of the
 // model.
 TEST(Variants, OneOwnerForEachUnit) {
   const Arguments model = {"--layers", "4", "--clip-norm", "1e9"};
@@ -102,7 +102,7 @@ TEST(Variants, OwnersOfNothingOffloadTheirStatesToo) {
   ExpectEqual(reference, 24, Joined(run, {"--offload-optimizer", "nvme:" + (folder / "").string()}));
 }
 
-// A run of owners continues a run of parts, and the other way round.
+// A run in which ranks own whole units continues a run with shards, and the other way round.
 TEST(Variants, CheckpointsOfOwnersAreThoseOfAnyOtherRun) {
   const TemporaryFolder folder;
   const Arguments run = {"--layers", "4", "--clip-norm", "1e9", "--stage", "2"};
@@ -120,8 +120,8 @@ TEST(Variants, CheckpointsOfOwnersAreThoseOfAnyOtherRun) {
   }
 }
 
-// Each rank gets all sums and keeps its own part, so nothing differs from stage 0, nor from one rank but for
-// rounding.
+// Each rank gets all sums and keeps its own part. So results equal those of stage 0, and those of one rank up
+// to rounding.
 TEST(Variants, StagesThatSumGradientsByAllReduce) {
   for (const int ranks : {2, 4}) {
     const TrainingReport reference = Train(ranks, {"--stage", "0"}), alone = Train(1, {"--stage", "0"});
@@ -167,7 +167,7 @@ TEST(Variants, AnExchangeThatTheStageDoesNotHaveIsRefused) {
   }
 }
 
-// Nothing is clipped, since the norm is added up over other parts of the model with other units.
+// Nothing may be clipped, because with other units the norm is summed over other parts of the model.
 TEST(Variants, UnitsOfSeveralBlocksAndOfHalves) {
   const Arguments model = {"--layers", "5", "--clip-norm", "1e9"};
   const TrainingReport alone = Train(1, Joined({"--stage", "0"}, model));

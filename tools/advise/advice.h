@@ -43,9 +43,9 @@ struct Advice {
 // collectives. It is an error (kInvalidArgument) when the trace has no such times.
 Result<System> SystemOfTimes(const RecordedStep& step);
 
-// Returns the step times of 17 of the 18 changes that were measured for a page of results, as factors of
-// their predictions: from 1/1.27 to 1.27 (docs/results/advise.md; a test compares them). A change lies
-// between these times if it is like them.
+// Returns the interval from 1/1.27 to 1.27 times the predicted step time. Of 18 changes that were measured,
+// the step times of 17 lay in this interval (docs/results/advise.md; a test compares them). Other changes
+// need not be like those.
 StepInterval MeasuredInterval(int64_t predicted_ns);
 
 // Says how many calls between two ranks are left out of every prediction; empty if the step has none.

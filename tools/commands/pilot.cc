@@ -4,7 +4,7 @@
 //
 //   dynamiccl: 1 of 3: the job as it is, recorded
 //   dynamiccl: 2 of 3: configs of NCCL in turns within the job, 2 starts
-//   tunable 100.0 % of the bytes (no times for all calls)
+//   tunable 100.0 % of the bytes (not all calls were timed)
 //   None of 30 configs was faster in the job: leave NCCL's choice.
 #include <fmt/format.h>
 
@@ -55,6 +55,7 @@ Result<int> PilotCommand(CommandLine& line) {
       ->check(CLI::Range(1, 1000));
   line.app().add_flag("--json", given.json, "Print the result as JSON");
   if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_CHECK_OK(CheckProgramGiven(line.program()));
   DYNAMICCL_CHECK_OK(CheckOptions(given));
   DYNAMICCL_TRY(const OwnFile lock, ClaimOutputFolder(given.folder));
   for (const char* const file :

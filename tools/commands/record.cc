@@ -4,7 +4,7 @@
 //
 //   dynamiccl: 2 ranks ended well in 3.51 s
 //   dynamiccl: rank 0: of 60 calls the policy chose for 45, and 15 were left to NCCL
-//   dynamiccl: tunable 100.0 % of the bytes (no times for all calls)
+//   dynamiccl: tunable 100.0 % of the bytes (not all calls were timed)
 //   dynamiccl: 1720 records of 2 processes, 0 lost, 115.62K in run.ctrace
 //   dynamiccl: next: dynamiccl report run.ctrace -o report.html
 //

@@ -341,7 +341,9 @@ Result<int> RunSimulate(SimulateOptions& given) {
     DYNAMICCL_CHECK_OK(TakeStep(given));
     if (given.scaling) return Scaling(given.step, system, given.json);
   } else if (given.inputs.empty()) {
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "nothing to simulate"), "a trace or --framework");
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "nothing to simulate"),
+        "give a trace (dynamiccl simulate job.ctrace), or --framework for a job that need not exist");
   }
   DYNAMICCL_TRY(const TakenTrace taken, TakeTrace(given));
   DYNAMICCL_TRY(const Subject subject, SubjectOn(system, given, taken));

@@ -3,7 +3,7 @@
 // docs/trace_importers.md and docs/exports.md list the formats. `show` is the quick look at a file:
 //
 //   run.ctrace: 2 ranks, NCCL 2.30.7
-//   tunable 100.0 % of the bytes (no times for all calls)
+//   tunable 100.0 % of the bytes (not all calls were timed)
 //   858 calls of the first rank, 0 steps, 0 records lost, all processes ended in order
 //     AllReduce           858 calls      148.44M
 #include <fmt/format.h>

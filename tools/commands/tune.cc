@@ -54,6 +54,7 @@ Result<int> TuneCommand(CommandLine& line) {
   RegisterTuneOptions(line.app(), given);
   line.app().add_flag("--json", json, "Print the answer as JSON");
   if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_CHECK_OK(CheckProgramGiven(line.program()));
   DYNAMICCL_CHECK_OK(CheckOptions(given));
   DYNAMICCL_TRY(const OwnFile lock, ClaimOutputFolder(given.folder));
   DYNAMICCL_CHECK_OK(CheckOutputs({given.folder + "/tune.json"}));

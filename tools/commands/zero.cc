@@ -44,6 +44,15 @@ Result<int> RunWithoutRanks(CommandLine& line) {
   return kExitEnvironment;
 }
 
+// Refuses a command line whose first word is neither an action nor an option, before ranks are started for
+// it.
+Status CheckAction(const std::vector<std::string>& words) {
+  if (!words.empty() && (words.front().starts_with("-") || words.front() == "train")) return {};
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl zero: {}",
+                            words.empty() ? "no action" : fmt::format("no action '{}'", words.front())),
+                  "there are: train, estimate, checkpoint; `dynamiccl zero --help` says more");
+}
+
 }  // namespace
 
 Result<int> ZeroCommand(CommandLine& line) {
@@ -62,6 +71,7 @@ Result<int> ZeroCommand(CommandLine& line) {
     return installation ? installation->zero : std::string();
   });
   if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_CHECK_OK(CheckAction(line.arguments()));
   DYNAMICCL_TRY(const Installation installation, FindInstallation(options.home));
   DYNAMICCL_TRY(std::vector<std::string> command, SiblingCommand(installation.zero, "dynamiccl-zero", line));
   if (options.n_ranks == 0) {

@@ -21,7 +21,7 @@ std::optional<real_nccl::NcclRelease> ReleaseOf(const JobCalls& job) {
 
 // Returns true if the communicator has different numbers of ranks on different nodes. Returns false if a rank
 // is unknown, or if the traces name no hosts.
-bool LiesUnlike(const JobCalls& job, const JobCommunicator& communicator) {
+bool HasUnequalNodes(const JobCalls& job, const JobCommunicator& communicator) {
   std::map<int32_t, size_t> process_of_rank;
   for (const JobInit& init : communicator.inits) process_of_rank[init.rank] = init.process;
   for (const auto& [rank, member] : communicator.members) process_of_rank[rank] = member.process;
@@ -47,7 +47,7 @@ bool IsInsideCall(const HangFinding& finding, const JobCommunicator& communicato
 bool StandsAs(const KnownIssue& issue, const HangFinding& finding, const JobCalls& job) {
   if (finding.kind == HangKind::kStopped) return false;
   const JobCommunicator& communicator = job.communicators.at(finding.communicator);
-  if (issue.unlike_nodes && !LiesUnlike(job, communicator)) return false;
+  if (issue.unlike_nodes && !HasUnequalNodes(job, communicator)) return false;
   switch (issue.stands_in) {
     case StandsIn::kInit:
       return finding.kind == HangKind::kInsideLibrary && !communicator.inits.empty();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes the verdict and writes it in three forms. The text reads:
 //
-//   tunable 100.0 % of the bytes (no times for all calls)
+//   tunable 100.0 % of the bytes (not all calls were timed)
 //   allreduce=ring/simple/1 against NCCL's choice: 0.893 of the step (0.877 to 0.910), 3 starts, 84 rounds.
 //   It is faster: dynamiccl run --rules pilot/best.toml -- ...
 #include "tools/pilot/pilot_result.h"

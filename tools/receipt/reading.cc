@@ -80,8 +80,8 @@ bool IsSameValue(const std::string& asked, const std::string& read) {
   return IsWholeNumber(asked) && IsWholeNumber(read) && NumberAsNcclReads(asked) == NumberAsNcclReads(read);
 }
 
-// A variable that NCCL had before the releases of the table, and what does its work since. Scripts still set
-// them.
+// A variable that only releases before those of the table had, and what does its work since then. Scripts
+// still set such variables.
 struct FormerVariable {
   std::string_view name;
   std::string_view since_then;

@@ -35,7 +35,7 @@ double ShareOf(const CoverageLedger& ledger, const CoveredCalls& part) {
 // ShareOf.
 const char* UnitOf(const CoverageLedger& ledger) {
   if (ledger.estimated_calls == ledger.total.calls && ledger.total.ns > 0) return "communication time";
-  return ledger.total.bytes == 0 ? "calls" : "bytes (no times for all calls)";
+  return ledger.total.bytes == 0 ? "calls" : "bytes (not all calls were timed)";
 }
 
 void AddExposed(const TraceCall& call, double ns, const ExposedShares& shares, ExposedTime& exposed) {

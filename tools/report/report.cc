@@ -67,8 +67,10 @@ Status ReadInput(const std::string& path, ReportInputs& inputs) {
   for (const auto& kind : kKinds) {
     if (path.ends_with(kind.end)) return kind.read(path, inputs);
   }
+  if (!std::filesystem::exists(path))
+    return WithHint(MakeError(ErrorKind::kNotFound, "{}: No such file or directory", path), "check the path");
   return WithHint(
-      MakeError(ErrorKind::kInvalidArgument, "'{}' is nothing that a report is made of", path),
+      MakeError(ErrorKind::kInvalidArgument, "'{}' is no file that a report is made of", path),
       "give .ctrace and .measurements files, a .dcpolicy, the .prom and .log files of a job, or the "
       "demo.json of a demo");
 }

@@ -30,8 +30,8 @@ struct JobStart {
   std::string buckets;
   // Duration of this start of the job in seconds.
   double seconds = 0;
-  // True if the job ran, but its steps were not found or are not those of its first start. The journal does
-  // not have this field, because it has no failed start of the unchanged job.
+  // True if the job ran, but no steps were found, or steps other than those of its first start. The field is
+  // not written to the journal: a failed start of the unchanged job has no record there.
   bool other_steps = false;
 };
 

@@ -24,7 +24,7 @@
 #include "tools/tune/job_description.h"
 #include "tools/tune/megatron_settings.h"
 #include "tools/tune/setting_receipt.h"
-#include "tools/tune/stood_still.h"
+#include "tools/tune/stalled_run.h"
 #include "tools/tune/trainer_settings.h"
 #include "tools/tune/tune_plan.h"
 #include "tools/version.h"
@@ -217,7 +217,7 @@ Result<JobStart> TuneSession::Start(const Candidate& candidate, const std::strin
     if (outcome.timed_out)
       start.failure += fmt::format(" within --start-limit ({:.0f} s)", given_.start_limit_s);
   } else if (&run != &base_ && outcome.timed_out) {
-    start.failure = WhyStoodStill(run.when, base_.when, run.step->step_ns);
+    start.failure = WhyStalled(run.when, base_.when, run.step->step_ns);
   }
   if (start.failure.empty() && &run != &base_) {
     start.failure = WhyNotComparable(candidate, *run.step, *base_.step);
@@ -254,7 +254,7 @@ Result<JobStart> TuneSession::StartConfigs(const CandidateList& list) {
   }
   if (outcome.timed_out) {
     const RunCalls when = CallsOfRun({turns.trace}, EndOf(outcome, begun_ns, StartLimit()));
-    start.failure = WhyStoodStill(when, base_.when, base_.step->step_ns);
+    start.failure = WhyStalled(when, base_.when, base_.step->step_ns);
     if (!start.failure.empty()) start.failure = "NCCL's configs were not tried: " + start.failure;
   }
   if (start.failure.empty()) JudgeTurns(turns.calls, settings, start);

@@ -11,7 +11,7 @@
 #include "tools/advise/recorded_step.h"
 #include "tools/launch/launch_plan.h"
 #include "tools/tune/hook_report.h"
-#include "tools/tune/stood_still.h"
+#include "tools/tune/stalled_run.h"
 #include "traces/format/trace_reader.h"
 
 namespace dynamiccl {

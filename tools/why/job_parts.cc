@@ -84,15 +84,16 @@ void AddDevice(const DeviceTime& device, std::vector<std::string>& lines) {
   if (total <= 0) return;
   const auto percent = [&](int64_t ns) { return 100 * static_cast<double>(ns) / total; };
   lines.push_back(fmt::format(
-      "The device's {:.0f} ms: {:.1f} % computing, {:.1f} % communicating with nothing computed, {:.1f} % "
+      "The device's {:.0f} ms: {:.1f} % computing, {:.1f} % communicating while nothing computes, {:.1f} % "
       "idle.",
       total * 1e-6, percent(device.computing_ns), percent(device.exposed_ns), percent(device.idle_ns)));
-  if (device.idle_ns > device.computing_ns && device.idle_ns > device.exposed_ns)
-    lines.push_back(
-        fmt::format("Mostly the device has nothing to do: it waits for the host, or for input. "
-                    "Collectives that took no time would save {:.1f} %.",
-                    percent(device.exposed_ns)));
   const auto communicating = static_cast<double>(device.hidden_ns + device.exposed_ns);
+  if (device.idle_ns > device.computing_ns && device.idle_ns > device.exposed_ns) {
+    std::string text = "Mostly the device has nothing to do: it waits for the host, or for input.";
+    if (communicating > 0)
+      text += fmt::format(" Collectives that took no time would save {:.1f} %.", percent(device.exposed_ns));
+    lines.push_back(text);
+  }
   if (communicating > 0)
     lines.push_back(fmt::format("{:.0f} % of the communication hides behind computation.",
                                 100 * static_cast<double>(device.hidden_ns) / communicating));
@@ -242,13 +243,15 @@ std::vector<std::string> TimeLines(const WhyInput& input, const WhyFacts& facts)
                     facts.step->timed_steps == 1 ? "from one step to the next"
                                                  : fmt::format("median of {}", facts.step->timed_steps)));
   if (facts.step && facts.step->step_ns > 0 && facts.step->steps >= kFewSteps)
-    lines.push_back(fmt::format("A step takes {:.2f} ms (8 of 10 within {:.0f} % of each other).",
-                                static_cast<double>(facts.step->step_ns) * 1e-6, 100 * facts.step->spread));
+    lines.push_back(
+        fmt::format("A step takes {:.2f} ms (median; the middle 8 of 10 steps span {:.0f} % of it).",
+                    static_cast<double>(facts.step->step_ns) * 1e-6, 100 * facts.step->spread));
   for (const DeviceTime& device : input.devices) AddDevice(device, lines);
   const TimeAccount& times = facts.times;
   if (input.devices.empty() && times.busy_share)
-    lines.push_back(fmt::format("A collective runs in {:.0f} % of the {} between first and last.",
-                                100 * *times.busy_share, SpanText(times.span_ms)));
+    lines.push_back(
+        fmt::format("A collective runs in {:.0f} % of the {} from the first collective to the last.",
+                    100 * *times.busy_share, SpanText(times.span_ms)));
   for (const MeasurementFile& sweep : input.measurements) AddBandwidths(sweep, lines);
   double all_ms = 0;
   for (const CallKind& kind : times.kinds) all_ms += kind.total_ms;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/base/counted.h"
 #include "tools/advise/recorded_step.h"
 #include "tools/hang/hang_checks.h"
 #include "tools/why/parts.h"
@@ -41,8 +42,18 @@ std::string UntimedBetweenTwo(const CallTally& tally) {
   if (tally.untimed_between_two.empty()) return {};
   const std::string share =
       tally.bytes > 0 ? fmt::format(" ({:.0f} % of the bytes)", 100 * tally.untimed_bytes / tally.bytes) : "";
-  return fmt::format("The times of {}{}: no time above contains them. A profiler trace of PyTorch has them.",
+  return fmt::format("The times of {}{}, which no time above contains: a profiler trace of PyTorch.",
                      CallsText(tally.untimed_between_two), share);
+}
+
+// Says for how many of `chosen` calls the algorithm is not known. A log that has some choices was written
+// with the settings for all of them, so another such log would not have more.
+std::string UnknownChoices(uint64_t unknown, uint64_t chosen, bool from_log) {
+  return fmt::format("Which algorithm and protocol NCCL used for {} of {} calls{}: {}.", unknown, chosen,
+                     from_log ? " of a rank" : "",
+                     from_log && unknown < chosen
+                         ? "NCCL logged no choice for these"
+                         : "a log with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING of every rank");
 }
 
 // Says which records are lost, and of which files, and how many newer ones replaced.
@@ -51,13 +62,13 @@ void AddMissing(const WhyInput& input, const MissingRecords& missing, std::vecto
     lines.push_back("Part of a file is lost: " + damage + ".");
   if (missing.lost > 0 && input.imported)
     lines.push_back(
-        fmt::format("{} calls lost: the program that wrote the file dropped them, or their lines are cut.",
-                    missing.lost));
+        fmt::format("{} lost: dropped by the program that wrote the file, or cut off in the file.",
+                    Counted(missing.lost, "call")));
   else if (missing.lost > 0)
-    lines.push_back(
-        fmt::format("{} records lost: they were damaged or not complete, or found no place.", missing.lost));
+    lines.push_back(fmt::format("{} lost: damaged, not complete, or without a place in the buffer.",
+                                Counted(missing.lost, "record")));
   if (missing.replaced > 0)
-    lines.push_back(fmt::format("{} records replaced by newer ones ({}).", missing.replaced,
+    lines.push_back(fmt::format("{} replaced by newer ones ({}).", Counted(missing.replaced, "record"),
                                 input.imported
                                     ? "TORCH_NCCL_TRACE_BUFFER_SIZE sets how many the Flight Recorder keeps"
                                     : "DYNAMICCL_TRACE_RECORDS sets how many a thread keeps"));
@@ -88,7 +99,7 @@ std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& fac
         "activities too (torch.profiler with activities of the CPU and of CUDA)."};
   if (IsProfileAlone(input))
     return {
-        "What ranks say to each other: a profile of several steps, taken in a process that calls "
+        "Communication between ranks: a profile of several steps, taken in a process that calls "
         "torch.distributed."};
   if (!input.trace && input.measurements.empty())
     return {
@@ -113,17 +124,13 @@ std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& fac
                     "`dynamiccl`, which makes "
                     "calls of NCCL (docs/torch_backend.md).",
                     backend));
-  if (unknown > 0)
-    lines.push_back(
-        fmt::format("Which algorithm and protocol NCCL used for {} of {} calls{}: a log with NCCL_DEBUG=INFO "
-                    "NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING of every rank.",
-                    unknown, facts.tally.chosen, HasLog(input) ? " of a rank" : ""));
+  if (unknown > 0) lines.push_back(UnknownChoices(unknown, facts.tally.chosen, HasLog(input)));
   if (static_cast<int>(input.trace->sections.size()) < facts.ranks)
     lines.emplace_back("For whom ranks wait: the same files of the other ranks, given together.");
   if (input.devices.empty() && OtherBackend(input).empty() && !RanOnCpus(input))
     lines.emplace_back(
-        "What hides behind computation: a profiler trace of one rank (torch.profiler, with CUDA "
-        "activities).");
+        "How much communication hides behind computation: a profiler trace of one rank (torch.profiler, with "
+        "CUDA activities).");
   if (OtherBackend(input).empty() || OtherBackend(input) == "dynamiccl")
     lines.emplace_back(
         "Whether another algorithm would make steps shorter: `dynamiccl pilot -- LAUNCH` tries them in the "
@@ -136,7 +143,9 @@ std::vector<std::string> NextLines(const WhyInput& input, bool trouble, bool cha
   if (IsProfileAlone(input) && Lacks(input, "calls"))
     return {"dynamiccl why, with a profile of the CPU's and CUDA's activities"};
   if (IsProfileAlone(input))
-    return {"the profile, in https://ui.perfetto.dev: it has no collective that could be chosen better"};
+    return {
+        "the profile, in https://ui.perfetto.dev: it shows what runs when; there is no collective to choose "
+        "for"};
   if (!input.trace && input.measurements.empty()) return {fmt::format("dynamiccl receipt {}", paths)};
   if (!input.trace && input.imported && TimesOfOneRankOnly(input))
     return {"the same measurement on two ranks or more: one rank alone moves no data"};

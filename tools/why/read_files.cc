@@ -43,7 +43,6 @@ Error NothingKnown(const std::string& path, Error error) {
         "PyTorch's Flight Recorder, logs of NCCL with NCCL_DEBUG=INFO (nccl-debug), output of nccl-tests, "
         "and more: docs/trace_importers.md";
   }
-  if (error.hint.empty()) error.hint = "if the file was cut, copy it again or record fewer steps";
   return error;
 }
 
@@ -130,13 +129,13 @@ Status ReadOne(const std::string& path, bool named, bool in_passes, WhyInput& in
   Result<GzipStream> stream = GzipStream::Open(path);
   if (!stream && named) return tl::unexpected(stream.error());
   const std::string head = stream ? stream->Head(kHeadBytes) : "";
-  const auto empty = MakeError(ErrorKind::kInvalidArgument, "{}: the file is empty", path);
   if (!named && (!stream || !IsKnown(head))) {
-    LeaveOut(!stream ? stream.error() : head.empty() ? empty.value() : NotRecognised(path, head), read);
+    Error error = stream ? NotRecognised(path, head) : stream.error();
+    if (head.empty()) error.hint.clear();  // what to do about one empty file does not help with a folder
+    LeaveOut(error, read);
     return {};
   }
-  if (head.empty())
-    return WithHint(empty, "a process that was killed early, or still runs, may have written nothing yet");
+  if (head.empty()) return tl::unexpected(NotRecognised(path, head));
   if (head.substr(0, head.find('\n')).find(kMeasurements) != std::string::npos) {
     DYNAMICCL_TRY(input.measurements.emplace_back(), ReadMeasurementFile(path));
     input.files.push_back({path, "a sweep of DynamICCL", {}, {}});

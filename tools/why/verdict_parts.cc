@@ -118,7 +118,7 @@ void AddStanding(const WhyInput& input, const Newest* newest, Trouble& trouble) 
     return finding.kind != HangKind::kAbsent && finding.kind != HangKind::kOrderDiffers;
   });
   if (found == diagnosis.findings.end()) return;
-  trouble.lines.push_back(fmt::format("When these files were written ({}):", Name(found->kind)));
+  trouble.lines.emplace_back("When these files were written:");
   std::ranges::copy(found->text, std::back_inserter(trouble.lines));
 }
 
@@ -163,7 +163,8 @@ std::vector<std::string> ChoiceLines(const WhyInput& input, const WhyFacts& fact
   const TraceSummary& summary = facts.summary;
   AddDecisions(summary, lines);
   const auto& unknown = summary.coverage.of[static_cast<size_t>(Coverage::kUnknown)];
-  if (unknown.calls < summary.coverage.total.calls) lines.push_back(Describe(summary.coverage) + ".");
+  if (unknown.calls < summary.coverage.total.calls)
+    lines.push_back("What a tuner can change: " + Describe(summary.coverage) + ".");
   return lines;
 }
 

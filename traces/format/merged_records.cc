@@ -44,8 +44,8 @@ class OutlineSink final : public RecordSink {
 
 }  // namespace
 
-// Passes on some sections of one source, described as in the outline. Ends the pass with an error after them,
-// so that the rest of the source is not read.
+// Passes on some sections of one source, described as in the outline. It ends the pass with an error after
+// the last of them, so that the rest of the source is not read.
 class MergedRecords::RunSink final : public RecordSink {
  public:
   // Passes the sections of `merged` from `begin` to before `end`. They follow each other in their source,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several sources of records as one trace, for readers that do not keep its records.
+// Reads several sources of records as one trace, without keeping the records in memory.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,9 @@
 
 namespace dynamiccl {
 
-// Passes the sections that MergeTraces would return, in its order. In memory it keeps only the records that
-// describe communicators. A pass reads a source once for each run of neighbouring sections that it gives: a
-// source whose sections stand between those of others is read several times.
+// Passes the sections of all sources in the order of MergeTraces. Only the records that describe
+// communicators stay in memory. If the order of MergeTraces puts sections of another source between two
+// sections of a source, a pass reads that source more than once.
 class MergedRecords final : public RecordSource {
  public:
   // Reads all sources once. Errors are those of the sources and of MergeTraces.
@@ -26,7 +26,7 @@ class MergedRecords final : public RecordSource {
   const Trace& outline() const { return outline_; }
 
  private:
-  // The place of a section: its source, and its number there.
+  // The place of a section: the index of its source, and its index in that source.
   struct Place {
     size_t source = 0;
     size_t section = 0;

@@ -148,8 +148,7 @@ class SectionStream {
   }
 
   Result<TraceHeader> HeaderAt(size_t offset) {
-    if (bytes_.size() - offset < kTraceHeaderBytes)
-      return MakeError(ErrorKind::kCorrupt, "byte {}: the file ends inside a header", bytes_.size());
+    if (bytes_.size() - offset < kTraceHeaderBytes) return tl::unexpected(EndsInHeader(bytes_.size()));
     DYNAMICCL_TRY(const auto front, bytes_.Read(offset, sizeof(TraceHeader)));
     TraceHeader header;
     std::memcpy(&header, front.data(), sizeof(header));
@@ -161,8 +160,7 @@ class SectionStream {
   Result<TraceHeader> Header() {
     constexpr size_t kFront = kTraceHeaderBytes + sizeof(SegmentHeader);
     DYNAMICCL_TRY(const TraceHeader header, HeaderAt(offset_));
-    if (bytes_.size() - offset_ < kFront)
-      return MakeError(ErrorKind::kCorrupt, "byte {}: the file ends inside a header", bytes_.size());
+    if (bytes_.size() - offset_ < kFront) return tl::unexpected(EndsInHeader(bytes_.size()));
     DYNAMICCL_TRY(const auto front, bytes_.Read(offset_, kFront));
     SegmentHeader segment;
     std::memcpy(&segment, front.data() + kTraceHeaderBytes, sizeof(segment));

@@ -62,6 +62,13 @@ TraceHeader HeaderOf(const TraceSection& section, uint64_t records) {
   return header;
 }
 
+Error EndsInHeader(size_t bytes) {
+  if (bytes > 0)
+    return {ErrorKind::kCorrupt, fmt::format("byte {}: the file ends inside a header", bytes), ""};
+  return {ErrorKind::kCorrupt, "byte 0: the file is empty",
+          "a process that was killed early, or still runs, may have written nothing yet"};
+}
+
 Status CheckHeader(const TraceHeader& header) {
   if (std::memcmp(header.magic, kTraceMagic, sizeof(kTraceMagic)) != 0)
     return WithHint(Fail(0, "not a trace (.ctrace)"), kHintForOtherFiles);

@@ -16,6 +16,8 @@ inline constexpr const char* kHintForOtherFiles =
 // The header of the finished section with `records` records, complete but for content_hash. Texts that are
 // too long are cut.
 TraceHeader HeaderOf(const TraceSection& section, uint64_t records);
+// The error about a file that ends before a header is complete. `bytes` is the file's size.
+Error EndsInHeader(size_t bytes);
 // kCorrupt, with the byte in the section, where magic, version or checksum are not those of a section.
 Status CheckHeader(const TraceHeader& header);
 // Bounds each size in a header, so that sums and products of them cannot wrap. kCorrupt, as CheckHeader.

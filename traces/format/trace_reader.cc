@@ -66,8 +66,7 @@ class SectionParser {
   Status ReadHeader() {
     const size_t compared = std::min(bytes_.size(), sizeof(kTraceMagic));
     const bool is_trace = compared == 0 || std::memcmp(bytes_.data(), kTraceMagic, compared) == 0;
-    if (is_trace && bytes_.size() < kTraceHeaderBytes)
-      return Fail(bytes_.size(), "the file ends inside a header");
+    if (is_trace && bytes_.size() < kTraceHeaderBytes) return tl::unexpected(EndsInHeader(bytes_.size()));
     if (compared > 0) std::memcpy(&header_, bytes_.data(), std::min(bytes_.size(), sizeof(header_)));
     DYNAMICCL_CHECK_OK(CheckHeader(header_));
     return CheckLayout(header_);

@@ -94,6 +94,10 @@ std::span<const TraceImporter* const> AllImporters() {
 }
 
 Error NotRecognised(const std::string& path, const std::string& head) {
+  if (head.empty()) {
+    return {ErrorKind::kInvalidArgument, path + ": the file is empty",
+            "a process that was killed early, or still runs, may have written nothing yet"};
+  }
   if (IsPickledDump(head)) {
     return {
         ErrorKind::kInvalidArgument, path + ": a pickled dump of PyTorch's Flight Recorder",
@@ -125,8 +129,14 @@ Result<Imported> ImportFile(const std::string& path, const std::string& format,
     head = stream.Head(kHeadBytes);
   }
   for (const TraceImporter* importer : AllImporters()) {
-    if (format.empty() ? importer->Recognises(head) : importer->name() == format)
-      return ImportWith(*importer, path, options);
+    if (format.empty() ? !importer->Recognises(head) : importer->name() != format) continue;
+    Result<Imported> imported = ImportWith(*importer, path, options);
+    if (!imported && imported.error().hint.empty())
+      return WithHint(
+          tl::unexpected(imported.error()),
+          fmt::format("it was read as the format {}; if it was cut, copy it again or record fewer steps",
+                      importer->name()));
+    return imported;
   }
   if (!format.empty()) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "no importer for '{}'", format),

@@ -22,7 +22,8 @@ std::string PartPath(const std::string& folder, uint32_t rank) {
   return fmt::format("{}/rank-{:05}.part", folder, rank);
 }
 
-// Builds the rank's part of the index without its file: the place of each range of each state.
+// Builds the rank's index: where each range of each state lies in the data file. The caller adds the data
+// file itself.
 CheckpointIndex Describe(const PartContent& content) {
   CheckpointIndex part;
   part.values = content.values;

@@ -434,8 +434,8 @@ class Guard {
   std::optional<Belief> used_before_;
   // Findings of the common search that ended last.
   std::vector<std::pair<FindingKey, StepFinding>> kept_findings_;
-  // True after a change of the fabric, while the experiment compares the choices that steps had found before
-  // it with NCCL's own again.
+  // True while an experiment that follows a change of the fabric compares with NCCL's own choice those
+  // choices that steps had proved before the change.
   bool proves_again_ = false;
   // The result of the common search in this experiment: the config that all keys adopted, and its effect on a
   // step. Without one the effect is 0.

@@ -58,17 +58,19 @@ constexpr double kAdopt = -0.0072;
 constexpr double kNeverAgain = 1.585, kMaxBelieved = -1;
 // Candidates of the first round.
 constexpr size_t kMaxTrials = 8;
-// The cost model's best that are tried besides the policy's.
+// Number of the cost model's best configs that are tried besides the policy's candidates.
 constexpr size_t kBestOfModel = 3;
-// Candidates of each further round.
+// Number of candidates in each further round.
 constexpr size_t kFurtherTrials = 4;
-// In so many calls in a row, trials may cost kMaxExcess calls over NCCL's choice.
+// In each window of this many consecutive calls, trials may cost at most the time of kMaxExcess calls more
+// than NCCL's choice.
 constexpr std::ptrdiff_t kWindow = 20;
 constexpr double kMaxExcess = 0.1 * kWindow;
-// log2: what exceeds eight times was a stall and counts as eight times.
+// Limit on a measured level (log2). A call that took more than eight times as long was a stall, and counts as
+// eight times.
 constexpr double kMaxCounted = 3;
 
-// The search at one key. Levels are log2 times over NCCL's choice.
+// Searches the config for one key. A level is the log2 of a time over that of NCCL's choice.
 class KeySearch {
  public:
   KeySearch(const Policy* policy, CalledKey& called, size_t first)
@@ -89,7 +91,8 @@ class KeySearch {
   }
 
  private:
-  // The candidates of jobs; NCCL's own choice is one too, if another is in use.
+  // Adds the candidates that a job would try first. NCCL's own choice is one of them if another config is in
+  // use.
   void AddFirstTrials() {
     const SweptKey& key = called_.key();
     for (const ProbeCandidate& candidate : FirstCandidates(policy_, key.model, key.question, kBestOfModel)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The study as tables and as JSON.
+// Writes the study as tables and as JSON.
 #include <fmt/format.h>
 
 #include <map>
@@ -34,7 +34,7 @@ void AppendSplit(const StudySplit& split, std::string& text) {
   }
 }
 
-// After one step, with all sequences of a framework together.
+// Returns the confusions after one step, summed over all sequences of each framework.
 std::map<std::string, Confusions> ByFramework(const StructureAccuracy& who) {
   std::map<std::string, Confusions> sums;
   for (const SequenceResult& sequence : who.sequences) sums[sequence.framework].Add(sequence.judged[0]);
@@ -55,7 +55,7 @@ void AppendFrameworks(const StudySplit& split, std::string& text) {
   }
 }
 
-// Each sequence by itself: roles after one step.
+// Appends a table with one row for each sequence: roles after one step.
 void AppendSequences(const StudySplit& split, std::string& text) {
   const auto& first = split.who.front().sequences;
   text += fmt::format("  {:<58}", "F1 of role and phase after one step by");

@@ -28,8 +28,7 @@ StructureTrainingSettings Short() {
   return settings;
 }
 
-// Widths, depths and buckets that the pool of the generator does not hold: hidden sizes are no multiple of 16
-// there.
+// Returns runs with widths, depths and buckets that the pool of the generator does not have.
 std::vector<CallSequence> UnseenRuns() {
   std::vector<CallSequence> sequences;
   for (int stage = 0; stage < 4; ++stage) {
@@ -46,7 +45,7 @@ std::vector<CallSequence> UnseenRuns() {
   return sequences;
 }
 
-// One training for all tests of this file: it takes seconds.
+// Trains once for all tests of this file, because a training takes seconds.
 const FloatStructureNetwork& Trained() {
   static const FloatStructureNetwork network = [] {
     StructureTrainingReport report;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks tell each other before they are a communicator, as it is decoded, and what `dynamiccl link` and
-// a job say to each other. Input: byte 0 says which, then the message.
+// Decodes the messages that ranks exchange before they are a communicator, and those between `dynamiccl link`
+// and a job. Input: byte 0 selects the kind of message; the message follows.
 #include "src/hostccl/bootstrap_message.h"
 #include "src/transport/endpoint.h"
 #include "src/transport/link_messages.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of a checkpoint. Input: byte 0 = 0: the file; otherwise what lies between its
-// length and its checksum, which are put round it.
+// Reads the index of a checkpoint. Input: byte 0 = 0: the file follows. Otherwise the bytes between length
+// and checksum follow, and the entry adds these two.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of the control plane, and the block in a unique id. Input: byte 0 = 0: a message as it came;
-// 1 to 8: a body of that kind, which is made authentic; 9: a unique id.
+// Decodes messages of the control plane, and the block in a unique id. Input: byte 0 = 0: a message as
+// received; 1 to 8: a body of that kind, to which the entry adds a valid code; 9: a unique id.
 #include <array>
 #include <cstring>
 
@@ -15,7 +15,7 @@ using namespace dynamiccl;
 constexpr ControlSecret kSecret = {1, 2, 3};
 constexpr ControlToken kToken = {};
 
-// The header of any message of ours, with another kind and length.
+// Returns a message of this kind with this body, a right header and a valid code.
 std::vector<std::byte> Authentic(uint16_t kind, std::span<const std::byte> body) {
   static const std::vector<std::byte> sample = EncodeJoin({}, kSecret);
   std::vector<std::byte> message(sample.begin(), sample.begin() + kMessageHeaderBytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trace importer that FUZZED_IMPORTER names. Input: the file, plain or gzipped.
+// Runs the trace importer that FUZZED_IMPORTER names. Input: the file, plain or gzipped.
 #include "tests/fuzz/fuzz_input.h"
 #include "traces/format/trace_calls.h"
 #include "traces/import/trace_importer.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's own grammars: NCCL_ALGO and NCCL_PROTO, algSelection, the channel limits. Input: {text, 0} four
-// times.
+// Parses NCCL's own grammars: NCCL_ALGO and NCCL_PROTO, algSelection, and the channel limits. Input: {text,
+// 0} four times.
 #include <cstdlib>
 
 #include "src/hostccl/call_choice.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two ranks of different hosts hear from whoever is at the other end. Input: byte 0 even: what somebody
-// says who connected to a rank; odd: what says who listens where a rank connects.
+// Tests the handshake between ranks on different hosts against a stranger at the other end. Input: byte 0
+// even: the bytes of a stranger that connects to a rank; odd: the bytes of a stranger that listens where a
+// rank connects.
 #include <sys/socket.h>
 
 #include <thread>
@@ -12,12 +13,12 @@ namespace {
 
 using namespace dynamiccl;
 
-// What is not over by then never is.
+// The time limit of each step, 10 s. A step that takes longer never ends.
 Deadline InTime() {
   return Deadline::After(10'000);
 }
 
-// No port waits for a minute after the connection (TIME_WAIT).
+// Makes close() reset the connection, so that no port stays in TIME_WAIT for a minute.
 void CloseAtOnce(int socket) {
   const linger at_once{1, 0};
   ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
@@ -30,7 +31,7 @@ std::vector<Endpoint> Members(const TcpAddress& listener) {
   return endpoints;
 }
 
-// All is said before the rank looks, so it waits for nobody.
+// The stranger sends everything before the rank reads, so the rank never waits for it.
 void Accepted(const TcpListener& listener, std::span<const std::byte> said) {
   const auto stranger = ConnectTcp(listener.address, InTime());
   fuzz::Require(stranger.has_value(), "loopback connects");

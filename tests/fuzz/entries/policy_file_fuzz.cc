@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policy files. Input: byte 0 = 0: the file itself. Otherwise changes of a valid policy, each {u32 place,
-// u8 value}, with checksums and digest put in order, so that the checks behind them are reached.
+// Parses policy files. Input: byte 0 = 0: the file follows. Otherwise changes to a valid policy follow, each
+// {u32 place, u8 value}; the entry then corrects checksums and digest, so that the later checks are reached.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of a rank on another host. Input: {u8 options, u8 type, u8 protocol, u16 channel, u16 length, u64
-// value, bytes} again and again. Bit 0 of options: the frame has its right number; bit 1: the checksum is
-// right; bit 2: `value` is small, as true counters are.
+// Handles frames from a rank on another host. Input, repeated: {u8 options, u8 type, u8 protocol, u16
+// channel, u16 length, u64 value, bytes}. Bit 0 of options: the frame has the expected number; bit 1: the
+// checksum is right; bit 2: `value` is small, as real counters are.
 #include <sys/mman.h>
 
 #include <cstring>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace dynamiccl;
 
-// Makes the segments once; only their counters are put back.
+// Two segments that are made once. Reset sets only their counters back.
 struct Segments {
   std::shared_ptr<Segment> own = *Segment::Create(2);
   std::shared_ptr<Segment> shadow = *Segment::Create(2);

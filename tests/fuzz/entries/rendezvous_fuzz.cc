@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rendezvous over loopback. Input: byte 0 even: what a rank hears from a root that is none; odd: what a
-// root hears from two that connect, of whom the first says 24 bytes; each first byte of theirs says whether
-// they know the token.
+// Runs the rendezvous over loopback. Input: byte 0 even: the bytes that a rank receives from a false root;
+// odd: the bytes that a root receives from two connections. The first of these sends 24 bytes. The first byte
+// of each says whether it knows the token.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,12 +19,12 @@ using namespace dynamiccl;
 
 constexpr RendezvousToken kToken = {std::byte{7}};
 
-// What is not over by then never is.
+// The time limit of each step, 10 s. A step that takes longer never ends.
 Deadline InTime() {
   return Deadline::After(10'000);
 }
 
-// A rank meets a root that says `answer`.
+// Lets a rank meet a root that sends `answer`.
 void Answer(std::span<const std::byte> answer, int n_ranks) {
   static const auto listener = ListenTcp("127.0.0.1");
   fuzz::Require(listener.has_value(), "loopback listens");
@@ -36,7 +36,7 @@ void Answer(std::span<const std::byte> answer, int n_ranks) {
     (void)ReceiveAll(socket->get(), greeting, InTime());
     (void)SendAll(socket->get(), answer, InTime());
     (void)::shutdown(socket->get(), SHUT_WR);
-    // Until the rank has heard it; then no port is kept for a minute (TIME_WAIT).
+    // Waits until the rank has closed the connection. The reset then keeps no port in TIME_WAIT for a minute.
     while (::recv(socket->get(), greeting, sizeof(greeting), 0) > 0) {
     }
     ::setsockopt(socket->get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
@@ -47,7 +47,8 @@ void Answer(std::span<const std::byte> answer, int n_ranks) {
   if (!met) fuzz::Require(met.error().kind <= ErrorKind::kInternal, "a kind of error that there is");
 }
 
-// As Hello of rendezvous.cc: magic, token, then `said`. Nothing to hear where the root has ended already.
+// Sends the greeting of a rank (Hello of rendezvous.cc): magic, token, then `said`. Returns the connection;
+// an invalid one if the root has already ended.
 UniqueFd Greet(const std::string& root, uint8_t options, std::span<const std::byte> said) {
   auto socket = ConnectAbstract(root);
   if (!socket) return {};
@@ -73,7 +74,7 @@ void Listen(ByteReader& input) {
   greeted[0] = Greet(root, first, input.GetBytes(std::min<size_t>(24, input.remaining())));
   const auto second = input.Get<uint8_t>();
   greeted[1] = Greet(root, second, fuzz::RestOf(input));
-  // Whatever came, a rank that cannot be ends it.
+  // A third rank that cannot exist makes the root end, whatever the other two sent.
   greeted[2] = Greet(root, 1, std::array<std::byte, 16>{});
   std::byte answer[4096];
   for (const UniqueFd& socket : greeted) {

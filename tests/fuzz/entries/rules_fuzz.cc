@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Override rules, in CSV or TOML as FUZZED_NAME says. Input: the text.
+// Parses override rules, CSV or TOML as FUZZED_NAME says. Input: the text.
 #include "src/decision/override_rules.h"
 #include "tests/fuzz/fuzz_input.h"
 

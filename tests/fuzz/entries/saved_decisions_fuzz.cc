@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saved decisions. Input: the text; the end line is put behind it where it is missing.
+// Parses saved decisions. Input: the text. The entry adds the end line if it is missing.
 #include "src/base/sha256.h"
 #include "src/decision/saved_decisions.h"
 #include "tests/fuzz/fuzz_input.h"

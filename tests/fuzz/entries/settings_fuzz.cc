@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Environment variables of ours. Input: {u8 which, text, 0} again and again; all are then read as what they
-// are, and a path is expanded.
+// Reads environment variables of DynamICCL. Input, repeated: {u8 which, text, 0}. Each variable is then read
+// with the type that it has, and its text is expanded as a path.
 #include <cstdlib>
 
 #include "src/base/settings.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank finds in the shared memory of a damaged rank of its own machine. Input: byte 0 = 0: a segment
-// of {u32 bytes, u8 ranks, u8 seals} is attached; 1: a peer hands over memory of {u32 bytes, u8 seals} as the
-// buffer of a reference; otherwise references to a buffer of another process, each as BufferRef, are mapped
-// and read.
+// Reads shared memory that a damaged rank of the same machine wrote. Input: byte 0 = 0: a segment of {u32
+// bytes, u8 ranks, u8 seals} is attached. 1: a peer hands over memory of {u32 bytes, u8 seals} as the buffer
+// of a reference. Otherwise: references (BufferRef) to a buffer of another process are mapped and read.
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -20,7 +19,7 @@ namespace {
 
 using namespace dynamiccl;
 
-// What is not over by then never is.
+// The time limit of each step, 10 s. A step that takes longer never ends.
 Deadline InTime() {
   return Deadline::After(10'000);
 }
@@ -37,13 +36,14 @@ void AttachSegment(ByteReader& input) {
   const int n_ranks = 1 + input.Get<uint8_t>() % 4;
   const auto segment = Segment::Attach(Memory(bytes, input.Get<uint8_t>()), n_ranks);
   if (!segment) return;
-  // All that a rank may touch lies inside.
+  // The last fifo and link state that a rank may touch must lie inside the segment.
   (void)(*segment)->fifo(n_ranks - 1, kFifosPerPeer - 1).simple.tail.load();
   (void)(*segment)->link_state(LinkStates(n_ranks) - 1);
 }
 
 void Touch(PeerBuffers& buffers, const BufferRef& ref) {
-  // Of memory of its own process a rank believes a peer, which could also trace it.
+  // A rank trusts references to memory of its own process: a peer that could forge them could also trace the
+  // process.
   if (ref.process == ProcessToken()) return;
   const auto data = buffers.Map(ref, InTime());
   if (!data || ref.bytes == 0) return;
@@ -51,7 +51,7 @@ void Touch(PeerBuffers& buffers, const BufferRef& ref) {
   (void)*static_cast<const volatile std::byte*>(*data + ref.bytes - 1);
 }
 
-// The part of descriptor_server.h that answers.
+// Plays the peer of descriptor_server.h that answers with memory.
 void TakeGrant(ByteReader& input) {
   static uint64_t process = 0x5eed'0000'0000'0000;
   const auto listener = ListenAbstract(fmt::format("hostccl-memory-{:016x}", ++process));
@@ -73,7 +73,8 @@ void TakeGrant(ByteReader& input) {
   server.join();
 }
 
-// A process that owns a shared buffer, gives it to whoever asks, and ends with this one.
+// Starts a process that owns a shared buffer and hands it to every process that asks. It ends with this
+// process.
 BufferRef BufferOfAnotherProcess() {
   int ends[2];
   fuzz::Require(::pipe2(ends, O_CLOEXEC) == 0, "a pipe");
@@ -81,7 +82,7 @@ BufferRef BufferOfAnotherProcess() {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     const BufferRef ref = DescribeBuffer(*AllocateSharedBuffer(8192), 8192);
     if (::write(ends[1], &ref, sizeof(ref)) != sizeof(ref)) ::_exit(1);
-    // Whoever reads what this process prints is not to wait for it.
+    // A program that reads the output of this process must not wait for the child.
     ::close(STDOUT_FILENO);
     ::close(STDERR_FILENO);
     for (;;) ::pause();

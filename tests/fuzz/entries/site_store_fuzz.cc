@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Site stores. Input: byte 0 = 0: the file; otherwise its bytes without the digest at the end, which is put
-// behind them.
+// Parses site stores. Input: byte 0 = 0: the file follows. Otherwise the file without its digest follows, and
+// the entry adds the digest.
 #include "src/base/sha256.h"
 #include "src/decision/site_store/site_store_file.h"
 #include "tests/fuzz/fuzz_input.h"

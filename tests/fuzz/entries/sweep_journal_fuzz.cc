@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Journals of sweeps. Input: byte 0 even: the journal; odd: its lines, before which their hashes are put.
+// Reads journals of sweeps. Input: byte 0 even: the journal follows; odd: its lines follow, and the entry
+// puts their hashes before them.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Systems of the simulator. Input: the text; the line that seals it is put behind it where it is missing.
+// Parses systems of the simulator. Input: the text. The entry adds the line with the seal if it is missing.
 #include "src/simulator/system.h"
 #include "tests/fuzz/fuzz_input.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of table versions. Input: the bytes.
+// Decodes plans of table versions. Input: the bytes.
 #include "src/decision/guard/table_plan.h"
 #include "tests/fuzz/fuzz_input.h"
 

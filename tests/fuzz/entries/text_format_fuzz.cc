@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats of one JSON object a line: FUZZED_TEXT_FORMAT says which. Input: the lines; the end line with
-// count and hash is put behind them where it is missing.
+// Parses the formats with one JSON object a line. FUZZED_TEXT_FORMAT selects the format. Input: the lines.
+// The entry adds the end line with count and hash if it is missing.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -36,7 +36,7 @@ constexpr const char* kCount = "records";
 constexpr std::string_view kUncounted[] = {"\"magic\"", "\"kind\":\"section\""};
 #endif
 
-// Lines but those that hold one of kUncounted.
+// Counts the lines that contain no text of kUncounted.
 size_t CountedLines(std::string_view text) {
   size_t counted = 0;
   while (!text.empty()) {

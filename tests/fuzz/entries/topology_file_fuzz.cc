@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topologies. Input: the text.
+// Parses topology files. Input: the text.
 #include "src/transport/topology.h"
 #include "tests/fuzz/fuzz_input.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Archives of traces. Input: byte 0, bit 0: salvage; bit 1: the rest is {u8 kind, u32 section, u32 records,
-// u64 first record, u16 length, bytes} again and again, which become blocks with right checksums; otherwise
-// the file itself.
+// Reads archives of traces. Input: byte 0, bit 0: salvage. Bit 1: the rest repeats {u8 kind, u32 section, u32
+// records, u64 first record, u16 length, bytes}, of which the entry makes blocks with right checksums; else
+// the rest is the file.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces. Input: a byte of options, then the file. Bit 0: salvage. Bit 1: the first header's checksum is put
-// in order. Bit 2: so is the first section's hash.
+// Reads traces. Input: a byte of options, then the file. Bit 0: salvage. Bit 1: the entry corrects the
+// checksum of the first header. Bit 2: it also corrects the hash of the first section.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the tuner door as a library might make them, in any order and with numbers of later releases.
-// Input: {u8 what, ...} again and again; DYNAMICCL_POLICY is a policy that prefers something.
+// Calls the tuner as a library might: in any order, and with numbers of later releases. Input, repeated: {u8
+// what, ...}. DYNAMICCL_POLICY names a policy that prefers one config.
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ namespace {
 
 using namespace dynamiccl;
 
-// Before the first call, which reads the settings.
+// Sets the policy. It must run before the first call, which reads the settings.
 bool UsePolicy() {
   const std::string path =
       std::filesystem::temp_directory_path() / ("tuner_calls." + std::to_string(::getpid()));
@@ -48,7 +48,7 @@ bool UsePolicy() {
 
 constexpr int kVersions = 6;
 
-// Communicators by {version, number}.
+// The communicators that the input made, by {version, number}.
 class Doors {
  public:
   ~Doors() {
@@ -157,7 +157,7 @@ class Doors {
     fuzz::Require((algorithm == -1) == (protocol == -1), "both are named or none");
   }
 
-  // At most one entry is written, as the cheapest, and none that NCCL had ruled out.
+  // Requires that at most one entry was written, as the cheapest, and none that NCCL had ruled out.
   static void ExpectLegal(const std::vector<float>& before, const std::vector<float>& after) {
     int changed = 0;
     for (size_t i = 0; i < before.size(); ++i) {

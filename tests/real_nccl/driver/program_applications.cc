@@ -68,7 +68,8 @@ void RunSize(Rank& rank, const Test& test, size_t bytes, ncclComm_t communicator
 constexpr size_t kBucketBytes = 25 << 20;  // DistributedDataParallel's default
 constexpr int kSteps = 3;
 
-// Made at the first send between two ranks, by an id in the store under the pair's name.
+// Returns the communicator of this rank and `peer`. It is created at the first send between the two, with an
+// id that the store has under the pair's name.
 ncclComm_t PairWith(const Rank& rank, int peer) {
   const int low = std::min(rank.rank(), peer), high = std::max(rank.rank(), peer);
   const std::string name = std::to_string(low) + ":" + std::to_string(high);

@@ -128,7 +128,7 @@ TEST(Attestation, ManyMissingRanksAreCounted) {
   EXPECT_THAT(attestation.verdict()->reason, HasSubstr("missing 1 2 3 4 5 6 7 8 and 91 more"));
 }
 
-// Members of a child are numbered as in its parent: nobody but they knows who they are.
+// Members of a child are numbered as in its parent, because only they know who they are.
 TEST(Attestation, OfAChildTheRanksThatCameAreNamed) {
   Attestation child(3);
   for (const int member : {4, 0}) child.Pledge(member, 3, Equal());
@@ -140,7 +140,7 @@ TEST(Attestation, OfAChildTheRanksThatCameAreNamed) {
   EXPECT_THAT(nobody.verdict()->reason, HasSubstr("0 of 3 ranks pledged in time; present none"));
 }
 
-// Whatever happens in whatever order: yes exactly when all pledged equal values before anything else.
+// In any order of events the verdict is yes exactly if all ranks pledged equal values before any other event.
 TEST(Attestation, RandomEventsNeverGiveAYesWithoutAllEqualPledges) {
   std::mt19937 random(11);
   for (int round = 0; round < 20000; ++round) {
@@ -173,7 +173,7 @@ TEST(Attestation, RandomEventsNeverGiveAYesWithoutAllEqualPledges) {
           attestation.Pledge(rank, n_ranks, Equal());
       }
     }
-    // A single rank's only pledge is a yes whatever it says.
+    // The only pledge of a single rank gives a yes, whatever it contains.
     if (n_ranks == 1 && attestation.verdict() && attestation.verdict()->agreed) continue;
     const bool all = std::all_of(pledged.begin(), pledged.end(), [](bool p) { return p; });
     const bool agreed = attestation.verdict() && attestation.verdict()->agreed;

@@ -51,7 +51,7 @@ TEST(CheapestCell, IsThePairThatNcclUsesByItself) {
   EXPECT_TRUE(CheapestCell(TableOf(-1, -1, NAN)).leaves_nccl_alone());
 }
 
-// Cell by cell.
+// Returns the cells that may be chosen, found cell by cell.
 ConfigMask PlainChoosableCells(const CostTable& table) {
   float best = INFINITY;
   for (const auto& row : table.microseconds) {
@@ -140,7 +140,7 @@ TEST(DecisionEngine, PinnedChannelsAreNccls) {
   EXPECT_EQ(decision.config, (CollectiveConfig{Algorithm::kRing, Protocol::kSimple, 0}));
 }
 
-// A stand-in for a policy: depends on everything it is given.
+// A stand-in for a policy, whose answer depends on all its inputs.
 CollectiveConfig Mixed(const TableKey& key, const ConfigMask& allowed) {
   const auto configs = EnumerateConfigs(allowed, 8);
   const size_t mix = static_cast<size_t>(key.size_class.index) * 31 + static_cast<size_t>(key.role) * 7 +
@@ -148,7 +148,7 @@ CollectiveConfig Mixed(const TableKey& key, const ConfigMask& allowed) {
   return configs.empty() ? kLeaveNcclAlone : configs[mix % configs.size()];
 }
 
-// The first law: each rank has an engine of its own.
+// Tests the first law of docs/architecture.md. Each rank has an engine of its own.
 TEST(DecisionEngine, EnginesOfEqualOptionsDecideEqualKeysAlike) {
   constexpr size_t kRanks = 8;
   std::vector<std::unique_ptr<DecisionEngine>> ranks;
@@ -206,8 +206,8 @@ TEST(DecisionTable, ComputesAnEntryOnceAndKeepsIt) {
   EXPECT_TRUE(table.Lookup(other, ConfigMask().set()).leaves_nccl_alone());
 }
 
-// One rank alone may simulate a group. For the calls that follow, NCCL may offer less than for that group,
-// for example because of another data type.
+// One rank alone may simulate a group (ncclGroupSimulateEnd). For the calls that follow, NCCL may offer less
+// than for that group, for example because of another data type.
 TEST(DecisionEngine, WhatOneRankSimulatesChangesNoChoice) {
   const auto best_offered = [](const TableKey&, const ConfigMask& allowed) {
     constexpr CollectiveConfig kRingLl{Algorithm::kRing, Protocol::kLL, 4};
@@ -244,8 +244,8 @@ TEST(DecisionTable, ThreadsThatAskAtOnceSeeOneAnswer) {
   for (const auto& mine : seen) EXPECT_EQ(mine, seen[0]);
 }
 
-// A version whose plan lists one key: its own choice there, and in other steps an arm or NCCL's choice; rules
-// stand above it.
+// The plan of the version lists one key: its choice, and for some steps an arm or NCCL's choice. Rules win
+// over the plan.
 TEST(DecisionEngine, APlanOfTheVersionSaysWhatAKeysCallsUse) {
   constexpr CollectiveConfig kTreeLl{Algorithm::kTree, Protocol::kLL, 2};
   const TableKey key{Collective::kAllReduce, SizeClassOf(4096), Role::kUnknown};

@@ -41,7 +41,7 @@ TEST(DigestComparison, NamesAllWhereThereIsNoMost) {
   EXPECT_EQ(Describe({0, 256, {0, 1}, 2, false}, {0, 1}), "ranks 0, 1 decided differently in calls 0 to 255");
 }
 
-// Who is right shows once most have spoken; a rank that never does holds nothing up.
+// The majority is right, once most ranks have reported. A rank that never reports delays nothing.
 TEST(DigestComparison, WaitsForRanksThatHaveNotSpokenButNotForEver) {
   DigestComparison comparison(4);
   for (int rank = 0; rank < 3; ++rank) comparison.AddReport(rank, {256, rank == 0 ? 1u : 2u}, 1000);
@@ -58,7 +58,7 @@ TEST(DigestComparison, RankMayBeLateByAnyTime) {
   EXPECT_EQ(comparison.FindDivergence(100 * kLateNs), (Divergence{0, 256, {2}, 1, true}));
 }
 
-// Of calls that not all speak of there may be any number.
+// Any number of calls may be open, that is, not yet reported by all ranks.
 TEST(DigestComparison, KeepsTheRoundestOfManyOpenCalls) {
   DigestComparison comparison(2);
   for (uint64_t call = 256; call <= 256 * 4096; call += 256) comparison.AddReport(0, {call, 1}, 0);
@@ -90,8 +90,8 @@ TEST(DigestComparison, NamesEightOfManyAndCountsTheRest) {
               ::testing::StartsWith("ranks 0, 5, 10, 15, 20, 25, 30, 35 and 12 more"));
 }
 
-// Ranks that issue calls at a common speed, look once a second at times of their own, and say what is new:
-// as the runtime has it, with digests in which the falsified rank differs from its call on.
+// Ranks that issue calls at a common speed. Each looks once a second, at a time of its own, and sends its new
+// digests, as in the runtime. The digests of the falsified rank differ from a given call on.
 class LookingRanks {
  public:
   LookingRanks(uint32_t seed, bool falsify) : random_(seed), falsify_(falsify) {
@@ -103,7 +103,7 @@ class LookingRanks {
     for (int rank = 0; rank < n_ranks_; ++rank) phase_ns_.push_back(random_() % 1'000'000'000);
   }
 
-  // When it was found, after the falsified call; the end of time where it was not.
+  // Returns the time from the falsified call until it was found; the end of time if it was not.
   int64_t FoundAfterNs(Divergence& found) {
     DigestComparison comparison(n_ranks_);
     const int64_t end = 30'000'000'000 + 3000 * 256'000'000'000 / calls_a_second_;
@@ -157,7 +157,8 @@ TEST(DigestComparison, FindsOneFalsifiedDecisionWithinSecondsAtAnySpeed) {
     LookingRanks ranks(seed, true);
     Divergence found;
     const int64_t after_ns = ranks.FoundAfterNs(found);
-    // The next multiple of 256, and of a power of two that all ranks have in common; looks, and patience.
+    // The bound is the time to the next call number that is a multiple of 256 and of a power of two that all
+    // ranks report, plus the time between looks, plus the patience.
     const int64_t most_ns = 12'000'000'000 + 2 * 256'000'000'000 / ranks.calls_a_second();
     EXPECT_LE(after_ns, most_ns) << ranks.calls_a_second() << " calls a second";
     EXPECT_LE(found.from, ranks.falsified_call());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks as objects of one thread, the leader as the attestation that ships: every order of events is written
-// down.
+// Runs all ranks as objects of one thread, with the shipped attestation as leader, so that a test states
+// every order of events.
 #include "src/decision/mask_agreement.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ const ConfigMask kRingSimple = ConfigMask().set(ConfigIndex(Algorithm::kRing, Pr
 const ConfigMask kAll = NcclConfigs(Collective::kAllReduce);
 constexpr CallSituation kGradients{Collective::kAllReduce, SizeClass{40}, 9};
 
-// Collects the pledges of one vote and tells all ranks, as the leader does.
+// Collects the pledges of one vote and sends all ranks the verdict, as the leader does.
 class Leader {
  public:
   explicit Leader(int n_ranks) : n_ranks_(n_ranks) {}
@@ -41,7 +41,7 @@ class Leader {
     return verdict;
   }
 
-  // Whoever is missing now is late.
+  // Ends the vote's time: a rank that is missing now is late.
   void TimePasses() {
     for (auto& [key, vote] : votes_) {
       vote.attestation.Expire();
@@ -137,7 +137,7 @@ TEST_F(MaskAgreementTest, LateRankMeansDefaultNowAndAnotherTryAtTheFourthCall) {
   At(1, 0, kAll);
   leader_.TimePasses();
   EXPECT_EQ(At(0, 1, kAll), std::nullopt);
-  // The late one hears the verdict that the others got.
+  // The late rank gets the verdict that the others got.
   for (uint64_t call = 0; call < 4; ++call) EXPECT_EQ(At(2, call, kAll), std::nullopt);
   for (uint64_t call = 2; call < 4; ++call) EXPECT_EQ(At(0, call, kAll), std::nullopt);
   for (uint64_t call = 1; call < 4; ++call) EXPECT_EQ(At(1, call, kAll), std::nullopt);
@@ -146,7 +146,7 @@ TEST_F(MaskAgreementTest, LateRankMeansDefaultNowAndAnotherTryAtTheFourthCall) {
 }
 
 TEST_F(MaskAgreementTest, QuestionsOfOneGroupAreOneCall) {
-  // One thread drives all ranks: no rank may wait before all have been asked.
+  // One thread drives all ranks, so no rank may wait before all have been asked.
   for (int question = 0; question < 5; ++question) {
     for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(At(rank, 0, kAll), std::nullopt);
   }
@@ -189,7 +189,7 @@ TEST_F(MaskAgreementTest, WhereARankNeverCameTheOthersGoToSomeVotesOnly) {
   EXPECT_EQ(leader_.votes(), 3u);
 }
 
-// What was held back is asked at once when all have come, not at its fourth call.
+// A vote that was held back is held at the next call after all ranks have come, not at the fourth call.
 TEST_F(MaskAgreementTest, WhatWasHeldBackIsAskedAtItsNextCall) {
   for (int rank = 0; rank < 3; ++rank) {
     ranks_[static_cast<size_t>(rank)] = std::make_unique<MaskAgreement>(
@@ -239,8 +239,8 @@ TEST_F(MaskAgreementTest, MoreSituationsThanItKeepsStayWithNccl) {
   }
 }
 
-// Ranks that run apart by random steps, with verdicts that come late at random: whatever the order, at each
-// call all ranks have the same mask.
+// Ranks drift apart by random steps, and verdicts come late at random. In any order, all ranks have the same
+// mask at each call.
 TEST(MaskAgreement, AllRanksHaveTheSameMaskAtEveryCall) {
   constexpr int kRanks = 4;
   constexpr size_t kCalls = 120;
@@ -262,7 +262,7 @@ TEST(MaskAgreement, AllRanksHaveTheSameMaskAtEveryCall) {
       const uint64_t call = had[rank].size();
       const CallSituation situation{Collective::kAllReduce, SizeClass{static_cast<uint8_t>(call % 3)}, 5};
       const bool other = unlike && rank == 2 && situation.size_class.index == 1;
-      // In this thread nobody answers while a rank waits: the leader's time runs out first.
+      // In this thread nobody answers while a rank waits, so the leader's time runs out first.
       if (random() % 4 == 0 || call >= 3) leader.TimePasses();
       had[rank].push_back(ranks[rank]->AgreedMask(situation, call, other ? kRingSimple : kAll));
     }

@@ -48,7 +48,7 @@ TEST(OverrideRules, FirstRuleThatMatchesWins) {
   const RuleSubject small{Collective::kAllReduce, 65536, 1, 8, 1};
   EXPECT_EQ(rules->Match(small)->config.algorithm, Algorithm::kTree);
   EXPECT_EQ(rules->Match({Collective::kAllReduce, 65537, 1, 8, 1})->config.algorithm, Algorithm::kRing);
-  // Another number of ranks: the first rule does not hold, the second begins later.
+  // With another number of ranks the first rule does not match, and the second starts at a larger size.
   EXPECT_EQ(rules->Match({Collective::kAllReduce, 65536, 1, 4, 1}), nullptr);
   EXPECT_EQ(rules->Match({Collective::kBroadcast, 10, 1, 8, 2}), nullptr);
   EXPECT_EQ(rules->Match({Collective::kAllGather, 10, 1, 8, 1}), nullptr);

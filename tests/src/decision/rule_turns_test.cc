@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of rules that take turns, on streams of calls as programs issue them.
+// Tests sets of rules that take turns, on streams of calls like those of programs.
 #include "src/decision/rule_turns.h"
 
 #include <gtest/gtest.h>
@@ -18,11 +18,11 @@ std::vector<std::shared_ptr<const OverrideRules>> Sets(size_t n) {
   return sets;
 }
 
-// Steps of gathers of two sizes and a reduction.
+// A program with steps of gathers of two sizes and a reduction.
 class Program {
  public:
   Program(size_t sets, uint32_t steps) : sets_(Sets(sets)), turns(sets_, steps) {}
-  // Number of the set that each call of a step used, and the turn.
+  // Makes a step. Returns the numbers of the sets that its calls used, and the turn.
   std::vector<size_t> Step(int gathers = 4) {
     std::vector<size_t> used;
     for (int i = 0; i < gathers; ++i) used.push_back(Call(Collective::kAllGather, i % 2 == 0 ? 4096 : 65536));
@@ -92,7 +92,7 @@ TEST(RuleTurns, OneCallDoesNotChangeItsRules) {
   Program program(2, 2);
   while (program.turns.turn() < 2) program.Step();
   const uint32_t turn = program.turns.turn();
-  // A group of many collectives has one number.
+  // All collectives of a group have one number.
   const OverrideRules* first = nullptr;
   for (int i = 0; i < 1000; ++i) {
     const OverrideRules& rules = program.turns.RulesAt({Collective::kAllReduce, 64}, 1'000'000);

@@ -34,7 +34,7 @@ std::string MessageOf(const std::string& text) {
   return read ? "" : read.error().message;
 }
 
-// The text with a right end line.
+// Returns the text with a valid end line.
 std::string Ended(const std::string& body) {
   return body + "end " + ToHex(Sha256Of(std::as_bytes(std::span(body)))) + "\n";
 }

@@ -56,7 +56,8 @@ struct Rank {
   cudaStream_t stream = nullptr;
 };
 
-// Sum and gathering over all ranks of a communicator, small and of several pieces.
+// Checks a sum and a gather over all ranks of a communicator, for a small buffer and for buffers of several
+// pieces.
 int CheckCalls(ncclComm_t comm, cudaStream_t stream, int expected_ranks) {
   int n = 0;
   int rank = -1;

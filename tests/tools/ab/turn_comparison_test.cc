@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read from jobs whose settings took turns; and settings as users write them.
+// Tests what is read from jobs whose settings took turns, and settings as users write them.
 #include "tools/ab/turn_comparison.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ struct Job {
     for (size_t i = 0; i < step_ms.size(); ++i) all.push_back("setting " + std::to_string(i));
     return all;
   }
-  // Steps before the first turn, and `turns` turns.
+  // Runs `before` steps before the first turn, then `turns` turns.
   void Run(int before, uint32_t turns) {
     for (int i = 0; i < before; ++i) Step(0, step_ms[0]);
     for (uint32_t i = 0; i < turns; ++i) Turn();
@@ -68,7 +68,7 @@ struct Job {
   double now_ms_ = 5;
 };
 
-// The first step of a turn, which takes three times as long here, does not count.
+// The first step of a turn takes three times as long here. It does not count.
 TEST(CompareTurns, SaysWhatASettingDoesToSteps) {
   Job job({20, 14, 20, 26});
   job.Run(10, 4 * 100 + 1);  // over 256 turns: only the low bits of a version are kept
@@ -94,7 +94,7 @@ TEST(CompareTurns, SaysWhatASettingDoesToSteps) {
   EXPECT_THAT(Describe(*compared), HasSubstr("setting 3: slower"));
 }
 
-// Intervals hold the truth in 95 of 100 jobs.
+// An interval must contain the true ratio in 95 of 100 jobs.
 TEST(CompareTurns, IntervalsAreHonest) {
   int outside = 0;
   constexpr int kJobs = 300;
@@ -174,7 +174,8 @@ TEST(CompareTurns, SaysHowManyStepsMore) {
   EXPECT_NEAR(compared->MoreSteps(), 300 * (half * half / (0.005 * 0.005) - 1), 1);
 }
 
-// A program that issues 50 steps ahead and then waits for all of them: what the host sees are not the steps.
+// The program issues 50 steps ahead and then waits for all of them, so the host does not see the length of
+// steps.
 TEST(CompareTurns, SaysWhereTheHostDoesNotSeeTheSteps) {
   Job job({20, 20});
   job.Run(10, 40);
@@ -188,7 +189,7 @@ TEST(CompareTurns, SaysWhereTheHostDoesNotSeeTheSteps) {
   EXPECT_THAT(Describe(*compared), HasSubstr("issues them without waiting"));
 }
 
-// Two starts of one job on machines of different speed: a ratio is of turns of the same start.
+// One job starts twice, on machines of different speed. A ratio compares turns of the same start.
 TEST(CompareTurns, PoolsTheRoundsOfSeveralStarts) {
   Job slow({20, 18}), fast({10, 9});
   slow.Run(10, 7);
@@ -210,7 +211,7 @@ TEST(CompareTurns, AJobWithoutTurnsIsAnError) {
   EXPECT_FALSE(CompareTurns({SectionCalls{}}, job.names(), kTurnSteps));
 }
 
-// Turns begin once the calls were seen to repeat, for a step with four calls after some 35 steps.
+// Turns begin when the calls were seen to repeat: for a step with four calls after some 35 steps.
 TEST(TurnsOfStart, AreThoseThatTheJobWillHave) {
   Job job({20});
   job.Run(100, 0);

@@ -33,7 +33,7 @@ TraceCall CallOf(Collective collective, uint64_t bytes, Role role) {
   return call;
 }
 
-// A job of gathers of two sizes and one reduction, all with NCCL's choice.
+// Returns the calls of a job with gathers of two sizes and one reduction, all with NCCL's choice.
 SectionCalls Calls() {
   SectionCalls calls;
   calls.communicators[1] = {7, 0, 2, 2};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces made from a known job on a known system: what is read off them, fitted and predicted must be that
-// job's again.
+// Makes traces of a known job on a known system. What is read from them, fitted and predicted must be that
+// job again.
 #include "tools/advise/advice.h"
 
 #include <fmt/format.h>
@@ -50,7 +50,7 @@ bool IsCall(const TraceRecord& record) {
   return record.kind == static_cast<uint16_t>(RecordKind::kCollective);
 }
 
-// The generated trace with the times that a simulation gives its calls.
+// Returns the generated trace with the times that a simulation gives its calls.
 Trace Recorded(const AdvisedJob& job, const System& system, const TrainerCompute& compute) {
   Trace trace = Generated(job, system.ranks_per_node);
   SystemDemands demands(system);
@@ -78,7 +78,7 @@ Trace Recorded(const AdvisedJob& job, const System& system, const TrainerCompute
   return trace;
 }
 
-// As an importer that knows neither steps nor roles leaves it.
+// Removes the labels, as an importer that knows neither steps nor roles leaves a trace.
 Trace WithoutLabels(Trace trace) {
   for (TraceSection& section : trace.sections) {
     std::erase_if(section.records, [](const TraceRecord& record) {
@@ -132,7 +132,7 @@ TEST(RecognisedJobs, UnitsThatAreGatheredTwiceAreSeenBesideARootThatIsNot) {
   }
 }
 
-// One rank comes 5 ms early and waits inside; on the other the data are there already when it comes.
+// One rank comes 5 ms early and waits inside the call. When the other rank comes, the data are already there.
 TEST(RecordedStep, TimesBeginWhenTheLastRankComes) {
   const AdvisedJob job = Trainer({{"stage", "0"}, {"bucket_bytes", "17592186044416"}});
   Trace trace = Recorded(job, Ethernet(), {20e6, 1});
@@ -210,14 +210,14 @@ TEST(RecogniseJob, SaysDataParallelismOrShardsWithoutLabels) {
   EXPECT_EQ(as_fsdp->job.model.parameters.size(), UnitsOf(sharded.model).size());
 }
 
-// The recorded step comes out again, and so do steps that were not recorded.
+// The prediction reproduces the recorded step, and also steps that were not recorded.
 TEST(Advise, PredictsWhatWasNotRecorded) {
   const TrainerCompute truth{25e6, 1.2};
   for (const char* const stage : {"1", "2", "3"}) {
     const AdvisedJob job = Trainer({{"stage", stage}, {"bucket_bytes", "1048576"}});
     const auto step = StepOf(Recorded(job, Ethernet(), truth));
     ASSERT_TRUE(step.has_value());
-    // The last step has no next one, and a long trace begins with two steps of warming up.
+    // The last step has no successor, and a long trace begins with two steps of warming up.
     EXPECT_EQ(step->timed_steps, step->steps - (step->steps > 4 ? 3 : 1));
     RecognisedJob known;
     known.job = job;
@@ -327,7 +327,7 @@ TEST(Advise, TheIntervalHoldsWhatThePageOfResultsMeasured) {
   EXPECT_EQ(held, 17u);
 }
 
-// Times that were not measured tell no step's length.
+// Times that were not measured give no step time.
 TEST(RecordedStep, ATraceWithoutTimesHasNoLength) {
   EXPECT_EQ(StepOf(Generated(Trainer({{"stage", "3"}}), 1))->step_ns, 0);
 }
@@ -377,7 +377,8 @@ TEST(TrainerOptions, BecomeSettingsAndOptionsAgain) {
   EXPECT_FALSE(TrainerJobOf({"--tensor-parallel", "2"}, 4).has_value());
 }
 
-// Two ranks that reduce 64 MiB whenever `issued` says, unmarked and unlabelled, in 20 ms.
+// Returns a trace of two ranks that reduce 64 MiB in 20 ms at each of the times `issued_ms`, without marks
+// and labels.
 Trace EqualCalls(const std::vector<int64_t>& issued_ms) {
   Trace trace;
   for (int rank = 0; rank < 2; ++rank) {
@@ -417,7 +418,7 @@ TEST(Advise, AStepOfOneCallIsFoundByItsPaceAndDivided) {
   EXPECT_LT(buckets->predicted.step_ns, advice->simulated.step_ns) << "buckets hide behind the backward pass";
 }
 
-// Four equal buckets a step, and a long pause: which of them begins a step is not known.
+// A step has four equal buckets and a long pause, so it is not known which bucket begins a step.
 TEST(Advise, EqualCallsWithoutAPaceSayWhatIsMissing) {
   std::vector<int64_t> issued_ms;
   for (int64_t i = 0; i < 40; ++i) issued_ms.push_back(200 * (i / 4) + 3 * (i % 4));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives of several ranks that are the same, found in passes that keep no calls.
+// Tests how the same collectives of several ranks are found, in passes that keep no calls.
 #include "tools/advise/matched_times.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ TraceSection SectionOf(int rank, int ranks, uint64_t calls,
   return section;
 }
 
-// More collectives than one pass joins.
+// There are more collectives than one pass can join.
 TEST(MatchedPasses, FindEachCollectiveOnceInParts) {
   constexpr uint64_t kCalls = 300'000;
   const auto by_number = [](uint64_t i) { return static_cast<int64_t>(5000 + i % 100); };
@@ -55,7 +55,7 @@ TEST(MatchedPasses, FindEachCollectiveOnceInParts) {
   EXPECT_EQ(time_ns, int64_t{4000} * kCalls + int64_t{4950} * (kCalls / 100));
 }
 
-// More times than are kept, so that they pass twice.
+// There are more times than can be kept, so they pass twice.
 TEST(TimesOfCells, MedianOfManyCallsIsExact) {
   const Trace trace{
       {SectionOf(0, 2, 9001, [](uint64_t i) { return static_cast<int64_t>(10'000 + i * 7919 % 9001); })}};

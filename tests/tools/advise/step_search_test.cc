@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces of which the steps are known.
+// Tests the search for steps on traces whose steps are known.
 #include "tools/advise/step_search.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(StepSearch, OneStepWhereNothingRepeatsAndPacedCallsWhereTheyAreTimed) {
   EXPECT_EQ(StepSearch().Divide(true).calls_of_step, 0u);
 }
 
-// A step to which the program returns goes on where it stopped.
+// A step that the program enters again continues where it stopped.
 TEST(StepSearch, MarkedStepsGoOnWhenTheyAreEnteredAgain) {
   StepSearch search;
   for (const auto& [mark, bytes] :

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bisection over releases, against faults whose first and last release are known.
+// Tests the bisection over releases with faults whose first and last release are known.
 #include "tools/canary/bisection.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Releases = std::vector<NcclRelease>;
 
-// A fault that comes with the release `since` and is gone in the release `until`.
+// A fault that release `since` brings and release `until` ends.
 struct Fault {
   NcclRelease since;
   NcclRelease until;
@@ -36,7 +36,7 @@ Bisection Bisected(const NcclRelease& without, const NcclRelease& with, const Re
   return BisectFault(without, with, here, state).value();
 }
 
-// The published releases strictly between two others.
+// Returns the published releases strictly between two others.
 Releases Between(const NcclRelease& after, const NcclRelease& before) {
   Releases between;
   for (const NcclRelease& one : PublishedReleases()) {

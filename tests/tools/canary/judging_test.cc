@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How runs become verdicts. A script takes the place of the program that calls NCCL: it ends each run of each
-// release as the test says. canary_reports.bats judges releases themselves.
+// Tests how runs become verdicts. A script takes the place of the program that calls NCCL and ends each run
+// of each release as the test says. canary_reports.bats judges real releases.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that stand still for one known reason each: the reason, the rank and the call must be named. The jobs
-// are made as recorders leave them, over random programs, ranks and places.
+// Tests jobs that hang for one known reason each: reason, rank and call must be named. The jobs have the form
+// in which recorders leave them, over random programs, ranks and places.
 #include "tools/hang/hang_findings.h"
 #include "tools/hang/hang_checks.h"
 
@@ -30,7 +30,7 @@ struct Step {
   CollectiveConfig decision{Algorithm::kRing, Protocol::kLL, 4};
 };
 
-// What each rank does, in order, before a fault is put in.
+// The steps of each rank in order, before a fault is inserted.
 struct Program {
   int n_ranks = 8;
   std::vector<std::vector<Step>> steps;  // by rank
@@ -129,7 +129,7 @@ HangDiagnosis Diagnose(const Program& program) {
   return DiagnoseHang(job);
 }
 
-// A fault at a random place of a program, and what must be said of it.
+// A fault at a random place of a program, and the finding that it must give.
 struct Expected {
   HangKind kind;
   std::vector<int32_t> ranks;
@@ -138,7 +138,7 @@ struct Expected {
 };
 using Fault = std::function<Expected(Program&, std::mt19937_64&)>;
 
-// Number of the step's call on its communicator.
+// Returns the number of the step's call on its communicator.
 uint64_t NumberAt(const Program& program, size_t rank, size_t step) {
   const auto& steps = program.steps[rank];
   uint64_t number = 0;
@@ -148,7 +148,7 @@ uint64_t NumberAt(const Program& program, size_t rank, size_t step) {
   return number;
 }
 
-// A step on the communicator of all, away from both ends.
+// Returns a step on the communicator of all ranks, away from both ends.
 size_t StepOnAll(const Program& program, std::mt19937_64& random) {
   const auto& steps = program.steps[0];
   while (true) {
@@ -161,7 +161,7 @@ void CutAfter(Program& program, size_t rank, size_t steps) {
   program.steps[rank].resize(steps);
 }
 
-// All ranks but `late` come to step `step` and no further.
+// Makes all ranks but `late` come to step `step` and no further.
 void StandAt(Program& program, size_t step, const std::vector<int32_t>& late, bool inside) {
   for (size_t rank = 0; rank < program.steps.size(); ++rank) {
     const bool is_late = std::find(late.begin(), late.end(), static_cast<int32_t>(rank)) != late.end();
@@ -177,7 +177,7 @@ Expected Late(Program& program, std::mt19937_64& random, std::vector<int32_t> la
   return {HangKind::kBehind, std::move(late), kAll, number};
 }
 
-// One rank's call at a random place is changed by `change`.
+// Changes one rank's call at a random place by `change`.
 Expected Changed(Program& program, std::mt19937_64& random, const std::function<void(Step&)>& change) {
   const size_t step = StepOnAll(program, random);
   const size_t rank = 1 + random() % (program.steps.size() - 1);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kRanks = 4;
 
-// Ranks that issue the same random groups on the whole job's communicator and on pairs.
+// Returns a job whose ranks issue the same random groups on the communicator of all and on pairs.
 Trace RandomJob(uint64_t seed) {
   Trace trace;
   for (int32_t rank = 0; rank < kRanks; ++rank) {
@@ -104,7 +104,8 @@ TEST(SimulatedReplay, AWindowIssuesThePlanOfThatWindow) {
   EXPECT_NE(replay->operations, RecordedOperations(trace));
 }
 
-// One communicator, full speed: its groups follow one another without a gap, so their times are the whole.
+// With one communicator at full speed its groups follow each other without a gap, so their times add up to
+// the whole.
 TEST(SimulatedReplay, GroupsOfOneCommunicatorFillTheTime) {
   Trace trace;
   for (int32_t rank = 0; rank < 2; ++rank) {

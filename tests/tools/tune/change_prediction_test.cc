@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicted settings of jobs whose steps follow from a formula: a call takes 0.1 ms and 2 ms for each
+// Predicts settings for jobs whose steps follow from a formula: a call takes 0.1 ms and 2 ms for each
 // megabyte.
 #include "tools/tune/change_prediction.h"
 
@@ -73,7 +73,7 @@ TEST(ChangePrediction, OfGradientsThatComeUnevenlyIsByTheirTimes) {
   const auto prediction = ChangePrediction::From(run);
   ASSERT_TRUE(prediction) << prediction.error().message;
   EXPECT_NEAR(*prediction->RatioOf(Bucket(8)), (60 + CallMs(8)) / (60 + CallMs(4)), 0.02);
-  // The first bucket is reduced beside the 25 ms.
+  // The first bucket is reduced during the 25 ms of computing, so only the last gradient is exposed.
   EXPECT_NEAR(*prediction->RatioOf(Bucket(12)), (60 + CallMs(4)) / (60 + CallMs(4)), 0.02);
 }
 

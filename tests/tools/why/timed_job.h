@@ -58,7 +58,7 @@ inline TraceSection SectionOf(int rank, int world, const std::vector<TimedCallOf
   return section;
 }
 
-// Rows are joined again, so that a sentence can be looked for as a whole.
+// Returns the answer as one text, with wrapped rows joined, so that a test can look for a whole sentence.
 inline std::string TextOf(const WhyInput& input) {
   const auto parts = AnswerWhy(input, nullptr);
   std::string text = parts ? WhyText(*parts) : Describe(parts.error());

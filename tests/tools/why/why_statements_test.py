@@ -111,7 +111,8 @@ class Statements:
     def idle(self, found):
         device = self.facts.device
         self.test.assertGreater(device["idle"], max(device["computing"], device["exposed"]))
-        self.near(found["share"], 100 * device["exposed"] / device["total"], 1)
+        self.test.assertEqual(bool(found["share"]), device["hidden"] + device["exposed"] > 0)
+        self.near(found["share"] or 0, 100 * device["exposed"] / device["total"], 1)
 
     def hidden(self, found):
         device = self.facts.device
@@ -179,6 +180,7 @@ class Statements:
     def algorithm(self, found):
         calls, unknown = self.facts.chosen()
         self.test.assertEqual((int(found["unknown"]), int(found["calls"])), (unknown, calls))
+        self.test.assertEqual(bool(found["none"]), bool(found["one"]) and unknown < calls)
         self.test.assertEqual(bool(found["one"]), self.facts.choosable is not None and bool(self.facts.used))
 
     def no_change(self, found):
@@ -203,12 +205,12 @@ class Statements:
          r"(?: Not counted in it: (?P<pairs>.*), which consist of sends and receives\.)?", step),
         (r"The file does not say how many ranks the job has\.", hidden_ranks),
         (r"A step takes (?P<ms>[\d.]+) ms \((?:median of (?P<n>\d+)|from one step to the next)\)\.", step_time),
-        (r"The device's (?P<ms>\d+) ms: (?P<computing>[\d.]+) % computing, (?P<exposed>[\d.]+) % communicating with nothing "
-         r"computed, (?P<idle>[\d.]+) % idle\.", device),
-        (r"Mostly the device has nothing to do: it waits for the host, or for input\. Collectives that took no time would "
-         r"save (?P<share>[\d.]+) %\.", idle),
+        (r"The device's (?P<ms>\d+) ms: (?P<computing>[\d.]+) % computing, (?P<exposed>[\d.]+) % communicating while nothing "
+         r"computes, (?P<idle>[\d.]+) % idle\.", device),
+        (r"Mostly the device has nothing to do: it waits for the host, or for input\.(?: Collectives that took no time would "
+         r"save (?P<share>[\d.]+) %\.)?", idle),
         (r"(?P<share>\d+) % of the communication hides behind computation\.", hidden),
-        (r"A collective runs in (?P<share>\d+) % of the (?P<span>\d+) (?P<unit>ms|us) between first and last\.", busy),
+        (r"A collective runs in (?P<share>\d+) % of the (?P<span>\d+) (?P<unit>ms|us) from the first collective to the last\.", busy),
         (r"Of the time in collectives most went to these; a rank's wait for the others is in it:", None),
         (r"(?P<name>\w+) of (?P<size>unknown size|\S+) among (?:(?P<least>at least )?(?P<ranks>\d+) ranks?|an unknown number of ranks): (?P<n>\d+) calls?, median (?P<us>\d+) us, "
          r"(?P<share>\d+) % of the time in collectives(?:, the longest (?P<longest>\d+) us)?"
@@ -218,16 +220,17 @@ class Statements:
     RECORD = r"`(?:DYNAMICCL_TIMES=all )?dynamiccl record -o job\.ctrace -- LAUNCH`"
     # Sentences about what is missing, by kind.
     MISSING = {
-        "untimed": (r"The times of (?P<calls>.*) \((?P<share>\d+) % of the bytes\): no time above contains them\. A profiler "
-                    r"trace of PyTorch has them\.", untimed),
-        "dropped": (r"(?P<calls>\d+) calls lost: the program that wrote the file dropped them, or their lines are cut\.", dropped),
+        "untimed": (r"The times of (?P<calls>.*) \((?P<share>\d+) % of the bytes\), which no time above contains: a "
+                    r"profiler trace of PyTorch\.", untimed),
+        "dropped": (r"(?P<calls>\d+) calls? lost: dropped by the program that wrote the file, or cut off in the file\.", dropped),
         "how_long": (r"How long collectives take: a profiler trace of PyTorch, or " + RECORD + r"\.", None),
         "algorithm": (r"Which algorithm and protocol NCCL used for (?P<unknown>\d+) of (?P<calls>\d+) calls(?P<one> of a rank)?: "
-                      r"a log with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING of every rank\.",
+                      r"(?:(?P<none>NCCL logged no choice for these)|a log with NCCL_DEBUG=INFO "
+                      r"NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING of every rank)\.",
                       algorithm),
         "waits": (r"For whom ranks wait: the same files of the other ranks, given together\.", None),
-        "hides": (r"What hides behind computation: a profiler trace of one rank \(torch\.profiler, with CUDA activities\)\.",
-                  None),
+        "hides": (r"How much communication hides behind computation: a profiler trace of one rank \(torch\.profiler, with "
+                  r"CUDA activities\)\.", None),
         "pilot": (r"Whether another algorithm would make steps shorter: `dynamiccl pilot -- LAUNCH` tries them in the job\.",
                   None),
         "sweep": (r"What a training step gains: a sweep times calls alone\. `dynamiccl ab` and `dynamiccl pilot` compare steps\.",
@@ -235,7 +238,7 @@ class Statements:
     }
     PATTERNS += [
         (r"Used(?P<first> on the first rank)?: (?P<list>.*)\.", used),
-        (r"tunable (?P<share>[\d.]+) % of the bytes \(no times for all calls\)\.", tunable),
+        (r"What a tuner can change: tunable (?P<share>[\d.]+) % of the bytes \(not all calls were timed\)\.", tunable),
         (r"Only the library's own choice was timed, so nothing says whether another one is faster\.", source),
         (r"No change that is known here is predicted to save (?P<least>\d+) % of a step\.", no_change),
     ] + list(MISSING.values())

@@ -145,7 +145,7 @@ TEST(WhyFiles, AProfileShowsWhatHides) {
   EXPECT_EQ(device.exposed_ns, 10'000);
   EXPECT_EQ(device.idle_ns, 10'000);
   EXPECT_THAT(TextOf(*input),
-              HasSubstr("60.0 % computing, 20.0 % communicating with nothing computed, 20.0 % idle"));
+              HasSubstr("60.0 % computing, 20.0 % communicating while nothing computes, 20.0 % idle"));
   EXPECT_THAT(TextOf(*input), HasSubstr("33 % of the communication hides behind computation"));
   const Result<WhyInput> two = ReadWhyFiles({folder.Write("two.json", document(1))});
   ASSERT_TRUE(two) << two.error().message;
@@ -162,8 +162,24 @@ TEST(WhyFiles, KernelsWithoutCallsAreNotCalledAJobOfOneProcess) {
       R"({"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce","pid":0,"tid":7,"ts":5,"dur":15,"args":{"stream":8}}]})")});
   EXPECT_THAT(text,
               AllOf(HasSubstr("kernels of NCCL, but without the program's calls"),
-                    HasSubstr("50.0 % communicating with nothing computed"),
+                    HasSubstr("50.0 % communicating while nothing computes"),
                     HasSubstr("a profile with the host's activities too"), Not(HasSubstr("no collective"))));
+}
+
+TEST(WhyFiles, ADeviceWithoutCommunicationIsNotToldWhatCollectivesCost) {
+  const Folder folder;
+  const std::string text = TextOfFiles({folder.Write(
+      "compute.json",
+      R"({"schemaVersion":1,"traceEvents":[)"
+      R"({"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":0,"dur":10,"args":{"stream":7}},)"
+      R"({"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":90,"dur":10,"args":{"stream":7}}]})")});
+  EXPECT_THAT(text, AllOf(HasSubstr("Mostly the device has nothing to do"), Not(HasSubstr("would save"))));
+}
+
+TEST(WhyFiles, OneLostCallIsOneCall) {
+  Trace trace{{SectionOf(0, 2, std::vector<TimedCallOfRank>(20))}};
+  trace.sections[0].lost = 1;
+  EXPECT_THAT(TextOf({{}, trace, {}, {}, true}), HasSubstr("1 call lost: dropped by the program"));
 }
 
 // The next step is not wrapped, because most are commands, so it must be short by itself.
@@ -207,6 +223,9 @@ TEST(WhyFiles, OnlyCallsWithAChoiceMissOne) {
   EXPECT_THAT(TextOfFiles({SAMPLES "/nccl_profiler.json"}), Not(HasSubstr("Which algorithm")));
   EXPECT_THAT(TextOfFiles({SAMPLES "/nccl_debug/2.28.9_communicators.log"}),
               Not(HasSubstr("Which algorithm")));
+  EXPECT_THAT(TextOfFiles({SAMPLES "/nccl_debug/2.32.3_groups.log"}),
+              HasSubstr("used for 8 of 38 calls of a rank: NCCL logged no choice for these."))
+      << "another log would have no more";
   EXPECT_THAT(TextOfFiles({SAMPLES "/execution_trace.json"}), HasSubstr("used for 2 of 2 calls"));
   EXPECT_THAT(TextOfFiles({SAMPLES "/nccl_inspector.log"}), HasSubstr("used for 3 of 4 calls"));
 }
@@ -218,9 +237,10 @@ TEST(WhyTimes, FewCallsShowNoBandwidthAndNoShareOfOneCall) {
   };
   EXPECT_THAT(text_of({{0, kMs}}), AllOf(HasSubstr("1 call, median 1000 us"), Not(HasSubstr("GB/s")),
                                          Not(HasSubstr("A collective runs"))));
-  EXPECT_THAT(text_of({{0, kMs}, {2 * kMs, kMs}, {4 * kMs, kMs}}),
-              AllOf(HasSubstr("1.0 GB/s bus bandwidth"),
-                    HasSubstr("A collective runs in 60 % of the 5000 us between first and last.")));
+  EXPECT_THAT(
+      text_of({{0, kMs}, {2 * kMs, kMs}, {4 * kMs, kMs}}),
+      AllOf(HasSubstr("1.0 GB/s bus bandwidth"),
+            HasSubstr("A collective runs in 60 % of the 5000 us from the first collective to the last.")));
   EXPECT_THAT(text_of({{0, kMs}, {2 * kMs, kMs}, {4 * kMs, 20 * kMs}}),
               HasSubstr("3 calls, median 1000 us, 100 % of the time in collectives, the longest 20000 us"));
 }
@@ -235,7 +255,7 @@ TEST(WhyTimes, CallsBetweenRanksWithoutTimesAreNamed) {
   EXPECT_THAT(text_of({sum}), Not(HasSubstr("The times of")));
   EXPECT_THAT(text_of({sum, send, receive}),
               AllOf(HasSubstr("The times of 1 Send, 1 Recv (75 % of the bytes)"),
-                    Not(HasSubstr("AlltoAll of")), HasSubstr("no time above contains them")));
+                    Not(HasSubstr("AlltoAll of")), HasSubstr("which no time above contains")));
   EXPECT_THAT(text_of({sum, exchange}), HasSubstr("The times of 1 AlltoAll ("));
   EXPECT_THAT(text_of({exchange}),
               AllOf(HasSubstr("(100 % of the bytes)"), Not(HasSubstr("How long collectives take"))));
@@ -374,7 +394,10 @@ TEST(WhyFiles, ForeignAndDamagedFilesAreNamed) {
   EXPECT_THAT(error(folder.Write("a.zst", "\x28\xb5\x2f\xfd....")), HasSubstr("zst"));
   EXPECT_THAT(error(folder.File("nothing")), HasSubstr("nothing"));
   EXPECT_THAT(error(folder.Write("cut.json", R"({"schemaVersion": 1, "traceEvents": [{"ph": "X", "na)")),
-              AllOf(HasSubstr("cut.json: byte"), HasSubstr("hint:")));
+              AllOf(HasSubstr("cut.json: byte"), HasSubstr("read as the format kineto; if it was cut")));
+  const std::string line = R"({"inspector_output_format_version": "v4.0"})";
+  EXPECT_THAT(error(folder.Write("mixed.log", "node:7:7 [0] NCCL INFO NCCL version 2.28.9\n" + line + "\n")),
+              HasSubstr("read as the format inspector"));
 }
 
 // Other commands take a log for its calls alone and must not pay for receipts.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Read back by a decoder of protobuf's wire format that knows nothing of the writer.
+// Reads the exported file back with a decoder of protobuf's wire format that shares no code with the writer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ std::vector<Message> DecodeFile(std::string_view bytes) {
   return messages;
 }
 
-// The number of an attribute of a node, under the field of its type.
+// Returns an attribute of a node, stored as a number under the field of its type.
 uint64_t AttributeOf(const Message& node, const std::string& name, uint64_t field) {
   for (auto [at, end] = node.texts.equal_range(10); at != end; ++at) {
     const Message attribute = Decode(at->second);
@@ -126,7 +126,7 @@ TEST(ChakraTrace, NamesBothEndsOfSendsAndReceives) {
   EXPECT_EQ(ends, (std::map<uint64_t, std::pair<uint64_t, uint64_t>>{{5, {1, 2}}, {6, {2, 1}}}));
 }
 
-// Any trace: what is written can be read, ids grow, and nodes depend on earlier ones only.
+// For any trace the written file can be read, ids increase, and nodes depend on earlier ones only.
 TEST(ChakraTrace, IsAlwaysASoundGraph) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     Trace trace = AnyTrace(seed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedule is parsed by its grammar and carried out: a send ends when its message is received, the
-// hardest case.
+// Parses the schedule by its grammar and executes it. A send ends only when its message is received, which is
+// the hardest case.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,7 +64,7 @@ bool Ready(const std::map<std::string, Operation>& rank, const Operation& operat
                                         [&](const std::string& label) { return rank.at(label).done; });
 }
 
-// A receive that is ready for what rank `from` sends, or null.
+// Returns a receive that is ready for what rank `from` sends, or null.
 Operation* PartnerOf(const Operation& send, int from, std::map<std::string, Operation>& peer) {
   for (auto& [label, operation] : peer) {
     if (operation.kind == 'r' && operation.peer == from && operation.tag == send.tag &&
@@ -74,7 +74,7 @@ Operation* PartnerOf(const Operation& send, int from, std::map<std::string, Oper
   return nullptr;
 }
 
-// Number of operations that never end.
+// Executes the schedule. Returns the number of operations that never end.
 size_t CarryOut(Schedule& schedule) {
   for (bool moved = true; moved;) {
     moved = false;

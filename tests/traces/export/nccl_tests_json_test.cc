@@ -24,7 +24,7 @@ void AddTimed(SectionBuilder& builder, uint64_t number, Collective collective, u
   builder.Add(record);
 }
 
-// The first rank waits for the second: the shorter time is the collective's.
+// The first rank waits for the second, so the shorter time is the time of the collective.
 TEST(NcclTestsJson, TakesTheTimeOfTheRankThatWaitedLeast) {
   Trace trace;
   for (uint32_t rank = 0; rank < 2; ++rank) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is exported for another tool and imported again is what it was, as far as the other format can hold
-// it: each test says what that is. JSON lines are exact: tests/traces/format/trace_json_test.cc.
+// Exports traces for other tools and imports them again. They must be the same as far as the other format can
+// hold them; each test says how far that is. JSON lines are exact: tests/traces/format/trace_json_test.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ constexpr Collective kKinds[] = {Collective::kBroadcast,     Collective::kReduce
                                  Collective::kReduceScatter, Collective::kAllReduce, Collective::kAllToAll,
                                  Collective::kSend,          Collective::kScatter,   Collective::kGather};
 
-// A job of four ranks with random calls on the world and on pairs, in whole microseconds.
+// Returns a job of four ranks with random calls on the world and on pairs. All times are whole microseconds.
 Trace RandomJob(uint64_t seed) {
   constexpr int32_t kRanks = 4;
   Trace trace;

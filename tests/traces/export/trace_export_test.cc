@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
-// Of an export that is one file.
+// Returns the text of an export that is one file.
 std::string TextOf(const Result<Exported>& exported) {
   EXPECT_TRUE(exported) << exported.error().message;
   EXPECT_EQ(exported->files.size(), 1u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table is read back by the rules' own parser, and must answer as the trace's tuner did.
+// Reads the table back with the rules' own parser. It must answer as the trace's tuner did.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

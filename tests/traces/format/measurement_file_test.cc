@@ -19,7 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Any finite bit pattern, so that round trips meet denormals and long fractions.
+// Returns a number of any finite bit pattern, so that round trips meet denormals and long fractions.
 float AnyFloat(std::mt19937_64& random) {
   const float value = std::bit_cast<float>(static_cast<uint32_t>(random()) & 0x7fffffffu);
   return std::isfinite(value) ? value : 1.5f;
@@ -96,7 +96,7 @@ MeasuredEffect AnyEffect(std::mt19937_64& random, const std::string& topology) {
   return effect;
 }
 
-// A file with times of calls and effects on steps.
+// Returns a file with times of calls and effects on steps.
 MeasurementFile AnyFileWithEffects(uint64_t seed) {
   std::mt19937_64 random(seed);
   MeasurementFile file = AnyFile(seed);
@@ -174,7 +174,7 @@ TEST(MeasurementFile, OneThatCannotBeWrittenWholeLeavesTheOldOneAndNoOther) {
   std::filesystem::create_directories(folder);
   const std::string path = folder / "sweep.measurements";
   ASSERT_TRUE(WriteMeasurementFile(path, AnyFile(1)));
-  // The process may write no file longer than this, as on a disk that has no more room.
+  // The process may write no file longer than this, which stands for a full disk.
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const rlimit little{.rlim_cur = 100, .rlim_max = before.rlim_max};

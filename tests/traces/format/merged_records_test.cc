@@ -162,7 +162,7 @@ TEST_F(LongJob, ACallThatOneRankLacksIsFoundUnlessItsEndOrStartIsMissing) {
   EXPECT_EQ(ComparedInPasses(trace).error().message, CheckRanksAgree(trace).error().message);
 }
 
-// One of two threads issued the odd calls, and its ring kept only the later half of them.
+// One of two threads issued the odd calls, and its ring kept only the newer half of them.
 TEST_F(LongJob, RingsThatKeptCallsOfUnlikeTimesAreNoDifference) {
   Trace trace = WithDifference(0, Collective::kAllReduce);
   std::vector<TraceRecord>& records = trace.sections[1].records;

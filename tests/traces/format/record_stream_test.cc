@@ -45,7 +45,7 @@ Status Copy(const std::string& from, Result<std::unique_ptr<RecordWriter>> to) {
   return (*to)->Finish();
 }
 
-// Bit by bit what the forms in memory are.
+// The copies must equal the forms in memory bit for bit.
 TEST_F(RecordStream, CopiesEitherFormIntoEither) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     const Trace trace = AnyTrace(seed);
@@ -125,7 +125,7 @@ class HashSink final : public RecordSink {
   XXH3_state_t state_;
 };
 
-// Twice the bound as records: whoever kept them would be seen.
+// Records of twice the bound: a reader that kept them would exceed it.
 constexpr uint64_t kManyRecords = 2 * kStreamMemory / sizeof(TraceRecord);
 
 Status WriteMany(RecordWriter& writer, RecordSink& same) {
@@ -143,7 +143,7 @@ Status WriteMany(RecordWriter& writer, RecordSink& same) {
   return writer.Finish();
 }
 
-// Of this process, its largest so far.
+// Returns the largest memory that this process has had so far.
 size_t PeakBytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -153,7 +153,8 @@ size_t PeakBytes() {
   return 0;
 }
 
-// In a process of its own: writes, copies into the other form and back, reads. 0: all in the bound and right.
+// Runs in a process of its own: writes, copies into the other form and back, and reads. Exit code 0: the
+// memory stayed within the bound, and all was right.
 int WriteAndReadMany(const std::string& folder) {
   const size_t before = PeakBytes();
   HashSink written, read;

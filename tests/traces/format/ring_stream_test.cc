@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of recorders as streams: the records are those that ReadTrace reads.
+// Reads files of recorders as streams. The records must be those that ReadTrace reads.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ class RingStream : public testing::Test {
     EXPECT_TRUE(recorder);
     return std::move(*recorder);
   }
-  // As a killed process leaves its file: not closed, and held by nobody.
+  // Returns a file as a killed process leaves it: not closed, and opened by nobody.
   std::string Killed() {
     std::filesystem::copy_file(path_, killed_, std::filesystem::copy_options::overwrite_existing);
     return killed_;
@@ -114,7 +114,7 @@ TEST_F(RingStream, ATornRecordIsLostAndACallThatDidNotReturnIsShown) {
   EXPECT_EQ(streamed->missing().replaced, 36u);
 }
 
-// Its records may change between two passes, so it is read at one moment.
+// The records of such a file may change between two passes, so it must be read at one moment.
 TEST_F(RingStream, AFileThatIsStillWrittenIsNotStreamed) {
   auto recorder = Record(64);
   recorder->Append(CallAt(1, 1));

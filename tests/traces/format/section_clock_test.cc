@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clocks with known skew and drift: what is issued at one moment must come out as one moment.
+// Tests clocks with known skew and drift: what is issued at one moment must come out as one moment.
 #include "traces/format/section_clock.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST(SectionClock, KilledProcessesKeepTheirDrift) {
   EXPECT_NEAR(static_cast<double>(clock.RealTime(machine.Monotonic(1'000'000'000))), 1e9 + 100e3, 1);
 }
 
-// An operator sets the time back by a minute: the second anchor must not bend the first.
+// An operator sets the clock back by a minute, which must not count as drift.
 TEST(SectionClock, DoesNotTakeAClockThatWasSetForDrift) {
   TraceSection section = Machine{0, 0}.Section(0, 10'000'000'000, 0);
   section.closed_at.realtime_ns -= 60'000'000'000;

@@ -28,12 +28,12 @@ Bytes Archive(const Trace& trace) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Through the reader that every command uses: it tells archives by content.
+// Reads through the reader that every command uses, which recognises archives by content.
 Result<Trace> Parse(const Bytes& bytes, TraceReading reading = TraceReading::kStrict) {
   return ParseTrace(bytes, "x.ctracez", reading);
 }
 
-// As a recorder would leave it: noise in times and durations, a step's calls over and over.
+// Returns a trace like that of a recorder: noise in times and durations, and the calls of a step repeated.
 Trace ManyRecords(size_t records) {
   std::mt19937_64 random(5);
   SectionBuilder builder(0, 8);
@@ -197,7 +197,7 @@ TEST(TraceArchive, SalvageKeepsRecordsWhoseSectionIsGone) {
   EXPECT_FALSE(Parse(damaged, TraceReading::kSalvage));
 }
 
-// Blocks that are right by themselves, in an order that none wrote.
+// The blocks are valid by themselves, but in an order that no writer produces.
 TEST(TraceArchive, MissingDoubledAndForeignBlocksAreErrors) {
   const Bytes bytes = Archive(ManyRecords(2 * kArchiveBlockRecords));
   const auto blocks = BlocksOf(bytes);
@@ -219,7 +219,7 @@ TEST(TraceArchive, MissingDoubledAndForeignBlocksAreErrors) {
   }
 }
 
-// What a hostile file would carry: right checksums over numbers that ask for the whole memory.
+// A hostile file has right checksums over numbers that ask for the whole memory.
 TEST(TraceArchive, TakesNoMoreMemoryThanABlock) {
   const Bytes bytes = Archive(ManyRecords(10));
   const Block block = BlocksOf(bytes).at(1);

@@ -65,7 +65,7 @@ TEST(TraceCalls, JoinsAnswersByCommunicatorCallAndIndex) {
   EXPECT_EQ(calls.without_call, 1u);
 }
 
-// Both are numbered from 0 in a group: the answer is the collective's, whichever comes first.
+// In a group both are numbered from 0. The answer belongs to the collective, whichever comes first.
 TEST(TraceCalls, ASendOfTheSameGroupDoesNotTakeTheAnswer) {
   for (const bool send_first : {false, true}) {
     SectionBuilder builder(0, 2);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generator of this project's trainer against the volumes of docs/zero_memory.md and against the stages'
-// own generator. tests/zero_workloads/recorded_calls_test.cc holds it to what the trainer issues.
+// Compares the generator of this project's trainer with the volumes of docs/zero_memory.md and with the
+// stages' own generator. tests/zero_workloads/recorded_calls_test.cc compares it with the calls of the
+// trainer.
 #include <gtest/gtest.h>
 
 #include <random>

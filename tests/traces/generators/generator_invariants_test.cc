@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold for every generator, at random: volumes follow the paper's formulas, every gradient is
-// reduced as often as it should, buckets keep their limits, ranks agree, wrong input is an error.
+// Tests at random what must hold for every generator: volumes follow the paper's formulas, every gradient is
+// reduced as often as it should be, buckets keep their limits, ranks agree, and wrong input is an error.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -80,7 +80,7 @@ int64_t Elements(const std::vector<WireOperation>& operations, Role role, Axis a
   return sum;
 }
 
-// In units of one pass over the ring: AllReduce is two.
+// Returns the volume in units of one pass over the ring; an AllReduce is two.
 int64_t Volume(const std::vector<WireOperation>& operations) {
   int64_t sum = 0;
   for (const WireOperation& operation : operations) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generators against what the frameworks were seen to issue: traces/samples/wire_sequences (PyTorch and
+// Compares the generators with recorded calls of the frameworks: traces/samples/wire_sequences (PyTorch and
 // DeepSpeed on two ranks) and a public profile of a ResNet-50 under DDP.
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ struct Call {
 
 // ---- the recorded files ----
 
-// What stands between `before` and the next '"', ',' or ']'.
+// Returns the text between `before` and the next '"', ',' or ']'.
 std::string Field(const std::string& line, const std::string& before, size_t from = 0) {
   const size_t begin = line.find(before, from);
   if (begin == std::string::npos) return {};

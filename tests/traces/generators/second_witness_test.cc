@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generators against AICB's published workloads (github.com/aliyun/aicb, workload/), which were made by
-// other people from the same frameworks' sources. $DYNAMICCL_DATA names the folder that holds aicb/.
+// Compares the generators with AICB's published workloads (github.com/aliyun/aicb, workload/), which other
+// people made from the same frameworks' sources. $DYNAMICCL_DATA names the folder that contains aicb/.
 #include <gtest/gtest.h>
 #include <zlib.h>
 

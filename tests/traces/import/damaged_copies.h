@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Imports of damaged and truncated copies of a small file: none may crash, none may give more than the whole
+// Imports damaged and truncated copies of a small file. None may crash, none may give more than the whole
 // file, and errors must say where.
 #pragma once
 
@@ -18,8 +18,8 @@
 
 namespace dynamiccl {
 
-// A file that is there while the object lives. Each test case is a process of its own, and they run beside
-// each other.
+// A file that exists while the object lives. Each test case is a process of its own, and these run at the
+// same time.
 class ScratchFile {
  public:
   ScratchFile(const std::string& name, std::string_view content)
@@ -53,7 +53,7 @@ inline std::string ErrorOf(std::string_view content, const std::string& format,
   return imported ? "no error" : imported.error().message;
 }
 
-// Calls of all sections, or rows.
+// Returns the number of calls of all sections, or of rows.
 inline size_t SizeOf(const Imported& imported) {
   if (imported.measurements) return imported.measurements->rows.size();
   size_t calls = 0;

@@ -11,7 +11,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// What DeepSpeed prints, by the formulas of its comms_logging.py.
+// Returns what DeepSpeed prints for a size, by the formulas of its comms_logging.py.
 std::string SizeText(double bytes) {
   const char* const units[] = {"B", "KB", "MB", "GB"};
   const int unit = static_cast<int>(std::floor(std::log(bytes) / std::log(1024.0)));
@@ -24,7 +24,7 @@ struct Logged {
   double ms;
 };
 
-// algbw and busbw in Gbps.
+// Returns algbw and busbw in Gbps.
 std::pair<double, double> Bandwidths(const Logged& call, int ranks) {
   const double n = ranks;
   const double gbps = call.bytes / call.ms * 8 / 1e6;
@@ -100,7 +100,7 @@ TEST(DeepSpeedComms, ExchangesKeepTheirNames) {
   }
 }
 
-// Over random numbers of ranks the ratio of rounded bandwidths gives the number or nothing.
+// For random numbers of ranks, the ratio of rounded bandwidths must give the right number or none.
 TEST(DeepSpeedComms, TheNumberOfRanksIsToldOrLeftOpen) {
   std::mt19937_64 random(3);
   int told = 0;

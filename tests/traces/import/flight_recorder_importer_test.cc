@@ -67,7 +67,7 @@ TEST(FlightRecorder, SaysWhatItCannotFill) {
   EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("1 call had not ended")));
 }
 
-// A dump whose first record is number `first`. Each entry has a name and a collective_seq_id.
+// Returns a dump whose first record has number `first`. Each entry has a name and a collective_seq_id.
 std::string DumpFrom(int first, const std::vector<std::pair<const char*, int>>& calls) {
   const std::string entry =
       R"({"record_id": RECORD, "profiling_name": "nccl:NAME", "process_group": ["0", "default_pg"],
@@ -87,7 +87,7 @@ std::string DumpFrom(int first, const std::vector<std::pair<const char*, int>>& 
   return R"({"version": "2.5", "entries": [)" + entries + "]}";
 }
 
-// The buffer of a long job keeps the last calls alone, and not the same ones on all ranks.
+// The buffer of a long job keeps only the last calls, and not the same ones on all ranks.
 TEST(FlightRecorder, CallsOfADumpThatLostItsFirstOnesKeepTheirNumbers) {
   const auto imported =
       ImportText(DumpFrom(40, {{"all_reduce", 6}, {"send 1->0", 6}, {"all_to_all", 7}, {"all_reduce", 8}}),

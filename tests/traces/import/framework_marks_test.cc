@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A framework is named where a file has names that only this framework writes, and nowhere else.
+// A framework must be named if a file has names that only this framework writes, and never otherwise.
 #include "traces/import/framework_marks.h"
 
 #include <gtest/gtest.h>

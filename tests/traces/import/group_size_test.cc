@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `trace import --group-size N`: every importer of calls takes the number for groups whose size its file does
-// not state, and none takes it for others.
+// Tests `trace import --group-size N`. Every importer of calls uses the number for groups whose size its file
+// does not state, and for no others.
 #include "tests/traces/import/damaged_copies.h"
 
 namespace dynamiccl {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where public traces lie for tests that need real files: $DYNAMICCL_DATA; such tests are skipped visibly
-// without it.
+// Finds public traces for tests that need real files: $DYNAMICCL_DATA names their folder. Without it such
+// tests are skipped visibly.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace dynamiccl {
 
-// Empty when the variable is not set or the file is not there.
+// Returns the path; empty if the variable is not set or the file does not exist.
 inline std::string DataFile(const std::string& name) {
   const char* const root = std::getenv("DYNAMICCL_DATA");
   if (root == nullptr) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs of nccl-tests as launchers, scripts and killed jobs leave them.
+// Imports logs of nccl-tests in the form in which launchers, scripts and killed jobs leave them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// The lines above a table of two ranks on the hosts gpu01 and gpu02.
+// Returns the lines above a table of two ranks on the hosts gpu01 and gpu02.
 std::string Head(const std::string& title, const std::string& machine = "NVIDIA H100") {
   std::string head = title.empty() ? "" : "# Collective test starting: " + title + "\n";
   head += "# nThread 1 nGpus 1 minBytes 8 maxBytes 16\n";

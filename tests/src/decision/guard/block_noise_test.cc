@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deviations of means of blocks, beside the formulas for noise with and without memory.
+// Compares the deviations of block means with the formulas for noise with and without memory.
 #include "src/decision/guard/block_noise.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// First-order autoregression of unit variance.
+// Noise of unit variance, a first-order autoregression.
 class Noise {
  public:
   explicit Noise(double memory, uint64_t seed) : random_(seed), memory_(memory) {}
@@ -23,7 +23,7 @@ class Noise {
   double last_ = 0;
 };
 
-// Variance of the mean of n values on end of such a process.
+// Returns the variance of the mean of n consecutive values of such noise.
 double VarianceOfMean(double memory, int n) {
   double sum = n;
   for (int lag = 1; lag < n; ++lag) sum += 2 * (n - lag) * std::pow(memory, lag);

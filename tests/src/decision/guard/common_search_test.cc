@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configs that all keys use together, on programs whose steps say what they do.
+// Tests the search for a config that all keys use together, on simulated programs whose steps show known
+// effects.
 #include "src/decision/guard/common_search.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,8 @@ CollectiveConfig Config(Algorithm algorithm, Protocol protocol, int channels) {
 const CollectiveConfig kRing1 = Config(Algorithm::kRing, Protocol::kSimple, 1);
 const CollectiveConfig kLl128 = Config(Algorithm::kRing, Protocol::kLL128, 8);
 
-// Rings of all protocols with 1 to 8 channels, predicted to take `simple`, `ll` and `ll128` times as long.
+// Returns rings of all protocols with 1 to 8 channels, which are predicted to take `simple`, `ll` and `ll128`
+// times as long as NCCL's choice.
 std::vector<ProbeCandidate> Rings(double simple, double ll, double ll128) {
   std::vector<ProbeCandidate> candidates;
   for (const auto& [protocol, predicted] :
@@ -33,8 +35,8 @@ std::vector<CollectiveConfig> ConfigsOf(const std::vector<ProbeCandidate>& candi
   return configs;
 }
 
-// The model orders pairs, by the heaviest key. It does not order channels: one channel is tried first
-// although it is priced at eight times the best.
+// The model orders the pairs of algorithm and protocol, by the heaviest key. It does not order channels: one
+// channel is tried first, although the model expects it to take eight times as long as the best.
 TEST(CommonCandidates, ThePairThatTheModelLikesBestComesFirstWithFewChannels) {
   const auto gather = Rings(1, 1.4, 1.1), reduce = Rings(1, 1.2, 1.3);
   const auto chosen = ConfigsOf(CommonCandidates({{0.3, &reduce}, {0.7, &gather}}));
@@ -71,7 +73,8 @@ TEST(CommonCandidates, WhatFewBytesCanUseIsLeftOut) {
   EXPECT_TRUE(CommonCandidates({}).empty());
 }
 
-// Steps of two calls of two keys, in one of three of which both use the config whose turn it is.
+// A program with steps of two calls of two keys. In one of three steps both keys use the config whose turn it
+// is.
 class Program {
  public:
   Program() {
@@ -132,7 +135,7 @@ TEST(CommonSearch, FindsALargeGainInFiveBlocks) {
   EXPECT_FALSE(program.search.over(program.experiment));
 }
 
-// Where steps vary by more, it takes more of them to see that nothing is there.
+// If steps vary more, it takes more of them to see that no config is better.
 TEST(CommonSearch, EndsWhereNothingIsThereAndAdoptsNothing) {
   for (const auto& [noise, most] : {std::pair(0.04, 14u), std::pair(0.08, 36u), std::pair(0.3, 60u)}) {
     Program program;
@@ -188,7 +191,7 @@ void GiveUpBoth(Program& program, double first) {
   ASSERT_TRUE(program.search.over(program.experiment));
 }
 
-// It may have set up connections, or fallen on a stall.
+// The first use may have set up connections, or met a stall.
 TEST(CommonSearch, AnArmThatOnlyItsFirstUseSpokeAgainstIsUsedOnceMore) {
   Program program;
   GiveUpBoth(program, 2);
@@ -204,7 +207,8 @@ TEST(CommonSearch, AnArmThatOnlyItsFirstUseSpokeAgainstIsUsedOnceMore) {
   EXPECT_FALSE(program.search.TryAgain(program.experiment)) << "only once";
 }
 
-// A leader with a challenger: one channel of another pair, which the search has not used yet.
+// A leader with a challenger: one channel of another pair of algorithm and protocol, which the search has not
+// used yet.
 class Challenge : public testing::Test {
  protected:
   static constexpr CollectiveConfig kChallenger{Algorithm::kTree, Protocol::kSimple, 1};
@@ -257,7 +261,7 @@ TEST_F(Challenge, EndsAfterSoManyBlocks) {
   EXPECT_EQ(program.search.Winner(program.experiment), kRing1) << "whatever was not used";
 }
 
-// Other places' findings promise that kLl128 saves a quarter of a step.
+// Findings from other places promise that kLl128 saves a quarter of a step.
 class Believed : public testing::Test {
  protected:
   Believed() {
@@ -304,7 +308,7 @@ TEST_F(Believed, GoesWhenItsFirstUseMadeAStepLongByHalfAndTheSearchGoesOn) {
   EXPECT_EQ(program.search.open(), std::vector{kRing1});
 }
 
-// It led alone at first, and would wait for challengers that nobody opens.
+// The leader was alone at first. It must not wait for challengers that never come.
 TEST(CommonSearch, ABelievedLeaderGetsAChallengerOnceStepsHaveUsedIt) {
   constexpr CollectiveConfig kTree1{Algorithm::kTree, Protocol::kSimple, 1};
   Program program;
@@ -321,7 +325,7 @@ TEST(CommonSearch, ABelievedLeaderGetsAChallengerOnceStepsHaveUsedIt) {
   EXPECT_FALSE(program.search.LacksChallenger(program.experiment));
 }
 
-// A config that was in use before a change of the fabric, where it saved a quarter of a step.
+// A config that was in use before a change of the fabric. There it saved a quarter of a step.
 class KeptAfterChange : public testing::Test {
  protected:
   static constexpr CollectiveConfig kOther{Algorithm::kTree, Protocol::kLL, 4};
@@ -345,7 +349,8 @@ TEST_F(KeptAfterChange, IsChallengedByConfigsWithOtherNumbersOfChannels) {
   EXPECT_EQ(program.search.Next(program.experiment, true), (std::vector{kLl128, kOther}));
 }
 
-// It saves 5 % now, which is worth adopting, but on a changed fabric another config may save much more.
+// The config saves 5 % now. That is worth adopting, but on a changed fabric another config may save much
+// more.
 TEST_F(KeptAfterChange, IsGivenUpWhenItSavesLessThanHalfOfWhatItSaved) {
   for (int blocks = 0; blocks < 2; ++blocks) program.BlockOf(kLl128, std::log(0.95), 0.03);
   (void)program.search.Judge(program.experiment);

@@ -12,14 +12,14 @@
 namespace dynamiccl::testing {
 namespace {
 
-// Of the measured job: six buckets of four size classes, 16.5 ms a step, of which NCCL's own choice costs 4.7
-// %.
+// Sizes of the measured job: six buckets of four size classes, 16.5 ms a step, of which NCCL's own choice
+// costs 4.7 %.
 constexpr int kKeys = 4;
 constexpr int kCallsPerStep = 6;
 constexpr int64_t kStepNs = 15'750'000;
 constexpr double kCrowding = 0.047;
 
-// Two machines on which it was measured.
+// The two machines on which the job was measured.
 struct Machine {
   double step_noise;  // of a step, in logs
   double pace_memory;
@@ -36,7 +36,7 @@ constexpr Machine kNoisy{0.1, 0.65, 0, 0, 1, 4000};
 constexpr Machine kShared{0.05, 0, 0.075, 0, 1, 4000};
 constexpr Machine kAhead{0.04, 0, 0.02, 0, 0.3, 2000};
 constexpr Machine kAheadWaves{0.04, 0, 0.02, 0.2, 0.3, 2000};
-// The host runs more than a step ahead, and waits every tenth step or never.
+// A host that runs more than a step ahead. It waits for the device every tenth step, or never.
 constexpr Machine kStepsAhead{0.04, 0, 0.02, 0, 1, 2000, 2.5, 10, true};
 constexpr Machine kNeverWaits{0.04, 0, 0.02, 0, 1, 2000, 1.6, 0, true};
 

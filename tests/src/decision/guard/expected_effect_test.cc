@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predictions from findings of other places.
+// Tests predictions from findings of other places.
 #include "src/decision/guard/expected_effect.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ FindingKey OneChannel(uint32_t place) {
   return key;
 }
 
-// Jobs in three places, where one channel saved a quarter of a step.
+// Returns a store of jobs in three places, where one channel saved a quarter of a step.
 SiteStore ThreePlaces() {
   SiteStore store;
   for (uint32_t place = 0; place < 3; ++place)
@@ -56,7 +56,7 @@ TEST(ExpectedEffect, AnotherConfigOrAnotherKindOfLinksPromisesNothing) {
   }
 }
 
-// A relative promises less than the config itself, and less surely.
+// A finding about a related config promises less than one about the config itself, and with less certainty.
 TEST(ExpectedEffect, RelativesCountLess) {
   EffectQuestion tree{OneChannel(9), kSlowRail}, others{OneChannel(9), kSlowRail},
       many{OneChannel(9), kSlowRail};
@@ -82,7 +82,7 @@ TEST(ExpectedEffect, FindingsThatDisagreePromiseNothingSurely) {
   EXPECT_FALSE(IsPromising(*expected));
 }
 
-// An unsure finding counts less than one that is known well.
+// A finding with a large standard error counts less than one with a small error.
 TEST(ExpectedEffect, UnsureFindingsCountLess) {
   const auto with_error = [](double error) {
     SiteStore store = ThreePlaces();
@@ -102,10 +102,11 @@ TEST(ExpectedEffect, SmallGainsAndOldFindingsPromiseNothing) {
   EXPECT_FALSE(ExpectedEffect({}, {OneChannel(9), kSlowRail}, kNow));
 }
 
-// The job's fabric as the policy's inputs have it.
+// The job's fabric in the form of the policy's inputs.
 constexpr Fabric kTwoNodes{8, 2, 8, {1, 20}, {5, 10}};
 
-// A policy expects a fifth less time of one Ring channel with Simple, and of no other config.
+// Returns a policy that expects one Ring channel with Simple to take a fifth less time, and no gain from
+// other configs.
 std::unique_ptr<Policy> ExpectsOfOneChannel() {
   return test::MakePolicyThatExpects({.octaves = std::log2(0.8), .error = 0.1});
 }
@@ -132,7 +133,7 @@ TEST(PredictedEffectOf, IsWhatThePolicysNetworksSayOfTheSameSubject) {
   EXPECT_EQ(predicted->error, std::max(expected->error, 0.05));
 }
 
-// Places differ by 5 %, so the steps of a job overrule a policy that claims to know it exactly.
+// Places differ by 5 %, so the steps of a job overrule a policy that claims to be certain.
 TEST(PredictedEffectOf, IsNeverSurerThanPlacesAreAlike) {
   const auto policy = test::MakePolicyThatExpects({.octaves = std::log2(0.8), .error = 0.0001});
   EXPECT_EQ(PredictedEffectOf(*policy, kTwoNodes, {OneChannel(9), kSlowRail})->error, 0.05);
@@ -158,7 +159,7 @@ TEST(ExpectedBy, TheSiteStoreComesFirstAndThePolicyOnlyWhereItKnowsNothing) {
   EXPECT_EQ(ExpectedBy({nullptr, policy.get(), kTwoNodes}, question, kNow)->from, ExpectedFrom::kPolicy);
 }
 
-// On this site the config was no gain, so the policy's promise does not count.
+// On this site the config gave no gain, so the policy's promise does not count.
 TEST(FirstPlan, LeavesKeysToNcclWhereThePolicyPredictsEffects) {
   EXPECT_TRUE(FirstPlan(nullptr).others_use_policy);
   EXPECT_TRUE(FirstPlan(test::MakeRandomPolicy(3).get()).others_use_policy);

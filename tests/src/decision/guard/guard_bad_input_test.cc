@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs whose steps are unlike, whose clocks jump or whose ranks are late, and in which no config is faster
-// than NCCL's choice: it stays, nothing is adopted by chance, and experiments cost little.
+// Jobs whose steps differ, whose clocks jump or whose ranks are late, and in which no config is faster than
+// NCCL's choice. NCCL's choice must stay, nothing may be adopted by chance, and experiments must cost little.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ JobOptions NothingToWin(uint64_t seed, Noise noise) {
   return options;
 }
 
-// Three equal micro-steps, and what ends a step.
+// The calls of a step: three equal micro-steps, then the calls that end a step.
 const Places kAccumulated{0, 1, 2, 0, 1, 2, 0, 1, 2, 3, 4, 5, 4};
 const Places kTrained{0, 1, 2, 3, 0, 1, 4};
 const Places kEvaluated{5, 5, 5, 5, 5, 5, 5, 5, 5};
@@ -55,7 +55,7 @@ void EvaluateEveryFewSteps(SimulatedJob& job) {
   }
 }
 
-// Other calls, and another number of them, in every step.
+// Gives every step other calls, and another number of them.
 void ChangeEveryStep(SimulatedJob& job) {
   std::mt19937_64 random(17);
   for (int step = 0; step < 600; ++step) {
@@ -76,7 +76,7 @@ void WaitForALateRank(SimulatedJob& job) {
   job.RunSteps(600);
 }
 
-// The device's clock is 10 s ahead, then as before, then behind.
+// Sets the device's clock 10 s ahead, then back, then behind.
 void JumpClocks(SimulatedJob& job) {
   for (const int64_t shift_s : {10, -10, -10, 10, 3600, -3600}) {
     job.RunSteps(100);
@@ -84,7 +84,7 @@ void JumpClocks(SimulatedJob& job) {
   }
 }
 
-// The job stands still for 20 s twelve times, as on a machine that is suspended.
+// Pauses the job for 20 s twelve times, as a suspended machine does.
 void StandStillNowAndThen(SimulatedJob& job) {
   for (int stop = 0; stop < 12; ++stop) {
     job.RunSteps(50);
@@ -113,7 +113,7 @@ constexpr BadInput kBadInputs[] = {
     {"TwentySteps", EndAfterTwentySteps, true},
 };
 
-// A policy that is wrong about every config: it expects each to save two fifths of a step.
+// Answers for a policy that is wrong about every config: it expects each to save two fifths of a step.
 std::optional<Expectation> ExpectMuch(const EffectQuestion& /*question*/) {
   return Expectation{{std::log(0.6), 0.05}, ExpectedFrom::kPolicy};
 }
@@ -143,8 +143,8 @@ void BadInputs::LeaveNcclsChoice(const ExpectedOf& expected) {
       if (!input.may_try) {
         EXPECT_EQ(job.trials(), 0u) << which;
       }
-      // What experiments may cost: the credit of two usual steps, which is spent at most twice, and 0.5 % of
-      // the job's time. The guard's estimates of a cost fall short of it by up to 0.7 % of the job's time.
+      // The most that experiments may cost: the credit of two usual steps, which is spent at most twice, and
+      // 0.5 % of the job's time. The guard underestimates costs by up to 0.7 % of the job's time.
       const double credit_ns = 4 * 60e6 + 0.012 * static_cast<double>(job.now_ns());
       EXPECT_LE(job.LossNs(), credit_ns) << which;
     }
@@ -160,7 +160,7 @@ TEST_P(BadInputs, LeaveNcclsChoiceUnderWrongExpectationsToo) {
 INSTANTIATE_TEST_SUITE_P(All, BadInputs, ::testing::ValuesIn(kBadInputs),
                          [](const auto& input) { return std::string(input.param.name); });
 
-// With something to win, micro-steps and late ranks are no reason not to find it.
+// If there is a gain, micro-steps and late ranks must not hide it.
 TEST(BadInputsWithAGain, AccumulationAndALateRankDoNotHideIt) {
   for (const auto run : {Accumulate, WaitForALateRank}) {
     JobOptions options = NothingToWin(3, Noise::kNormal);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the guard keeps: what an earlier run confirmed, what holds for sizes near, and what outlives a change
-// of the fabric.
+// Tests what the guard keeps: choices that an earlier run confirmed, knowledge about nearby sizes, and
+// knowledge that outlives a change of the fabric.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,8 @@ TEST(Guard, WhatAnEarlierRunConfirmedIsUsedWithoutTrials) {
   EXPECT_EQ(job.guard().plan().keys[0].arms, std::vector{kLeaveNcclAlone}) << "it stays compared with NCCL's";
 }
 
-// Its calls take longer alone, but whole steps are shorter with it: steps judge it in a later run too.
+// With the confirmed config single calls take longer, but whole steps are shorter. So steps must judge it in
+// a later run too.
 TEST(Guard, WhatAnEarlierRunConfirmedIsJudgedBySteps) {
   for (const bool hidden : {true, false}) {
     OneKey job({kLeaveNcclAlone, {}, kGood});
@@ -68,7 +69,8 @@ TEST(Guard, AChangedFabricRevokesFirst) {
   ASSERT_EQ(job.guard().plan().keys.size(), 1u);
 }
 
-// A release that gives no times: whole steps show that they take a fifth longer, and the search begins anew.
+// The release gives no times of calls. Whole steps show that they take a fifth longer, and the search begins
+// again.
 TEST(Guard, StepsShowAChangeWhereNoCallIsTimed) {
   OneKey job({kLeaveNcclAlone, {{kGood, 0.9}}, {}});
   job.timed = false;
@@ -84,8 +86,8 @@ TEST(Guard, StepsShowAChangeWhereNoCallIsTimed) {
       << "an adoption is no change of the fabric";
 }
 
-// Calls that take four times as long as NCCL's cost model says are expected to gain from kGood. The version
-// that answers the change has forgotten all times, so the search waits for new ones.
+// Calls take four times as long as NCCL's cost model says, so a gain from kGood is expected. The version that
+// answers the change has forgotten all times, so the search must wait for new ones.
 TEST(Guard, AfterAChangeASearchBeginsWithWhatItsNewTimesMakeItExpect) {
   GuardOptions options;
   options.expected = [](const EffectQuestion& question) {
@@ -107,7 +109,8 @@ TEST(Guard, AfterAChangeASearchBeginsWithWhatItsNewTimesMakeItExpect) {
   EXPECT_GT(job.guard().plan().common_pause, 0) << "most steps use it";
 }
 
-// What steps showed, times of calls name: the search goes on, and belongs to the state that they name.
+// Steps showed a change first, and times of calls then name the new state. The search goes on, and its
+// results belong to the named state.
 TEST(Guard, TimesThatConfirmWhatStepsShowedBeginNoOtherSearch) {
   OneKey job({kLeaveNcclAlone, {{kGood, 0.9}}, {}});
   const auto alike = [](const CollectiveConfig&) { return kNccl; };
@@ -121,14 +124,14 @@ TEST(Guard, TimesThatConfirmWhatStepsShowedBeginNoOtherSearch) {
   EXPECT_EQ(std::count(job.reasons.begin(), job.reasons.end(), GuardReason::kRegimeChanged), 0);
 }
 
-// Steps that are a tenth shorter with kGood, and 9 % longer where calls take twice as long.
+// Makes steps a tenth shorter with kGood, and 9 % longer when calls take twice as long.
 auto StepsFeelCalls(const OneKey& job) {
   return [&job](const CollectiveConfig& config) {
     return int64_t{config == kGood ? 18'000'000 : 20'000'000} * (job.slower > 1 ? 109 : 100) / 100;
   };
 }
 
-// A later run begins with it when the fabric is again as it was.
+// A later run begins with the confirmed choice when the fabric is as it was before.
 TEST(Guard, WhatWasSettledOutlivesAChangeOfTheFabric) {
   OneKey job({kLeaveNcclAlone, {{kGood, 0.9}}, {}});
   job.step_ns_of = StepsFeelCalls(job);
@@ -180,7 +183,7 @@ TEST(Guard, WhatASearchSettledHoldsForOtherRolesOfTheSize) {
   EXPECT_TRUE(job.ChoiceFor({Collective::kAllGather, kKey.size_class, kKey.role}).leaves_nccl_alone());
 }
 
-// A job of stage 2 becomes one of stage 3 with calls of the same sizes.
+// The job of stage 2 becomes one of stage 3 with calls of the same sizes.
 TEST(Guard, AJobThatBecomesAnotherOneIsSearchedAgain) {
   for (const bool lstm_says_so : {true, false}) {
     testing::JobOptions options;
@@ -207,7 +210,7 @@ bool AdoptedSince(const testing::SimulatedJob& job, size_t switches) {
                      [](const auto& each) { return each.reason == GuardReason::kAdopt; });
 }
 
-// Steps of 11 ms and three keys; no config is faster than NCCL's choice.
+// Returns a job with steps of 11 ms and three keys, in which no config is faster than NCCL's choice.
 testing::JobOptions JobOnTwoRails(uint64_t seed) {
   testing::JobOptions options;
   options.seed = seed;
@@ -224,7 +227,8 @@ testing::JobOptions JobOnTwoRails(uint64_t seed) {
   return options;
 }
 
-// Trials of bad configs have spent the credit when a rail fails, and they cost more on what is left of it.
+// Trials of bad configs have spent the credit when a rail fails. With one rail less, these trials cost even
+// more.
 TEST(Guard, ASpentBudgetIsRenewedWhenARailFails) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     testing::SimulatedJob job(JobOnTwoRails(seed));
@@ -335,7 +339,8 @@ TEST(Guard, AConfirmedChoiceIsProvedAgainOnAChangedFabric) {
   }
 }
 
-// Beside computation a call may take twice as long and no step feels it: the search goes on.
+// A call that runs beside computation may take twice as long without any step becoming longer. The search
+// goes on.
 TEST(Guard, WhatNoStepFeelsIsNoChangeOfTheFabric) {
   OneKey job({kLeaveNcclAlone, {{kGood, 0.9}}, {}});
   job.step_ns_of = [](const CollectiveConfig& config) { return config == kGood ? 18'000'000 : 20'000'000; };
@@ -352,7 +357,7 @@ TEST(Guard, WhatNoStepFeelsIsNoChangeOfTheFabric) {
     EXPECT_EQ(std::count(job.reasons.begin(), job.reasons.end(), reason), 0);
 }
 
-// The job may end right after the adoption, before the key's own steps say anything.
+// The job may end right after the adoption, before steps show the effect of the key itself.
 TEST(Guard, WhatAllKeysAdoptTogetherIsKeptAtOnce) {
   OneKey job({kLeaveNcclAlone, {{kGood, 0.9}}, {}});
   const auto times = [](const CollectiveConfig&) { return kNccl / 10; };

@@ -20,8 +20,8 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// What the docs allow: 1 % of the time at NCCL's choice and the first credit of each key; for experiments,
-// two steps and half a per cent of all steps.
+// Returns the loss that docs/guard.md allows: 1 % of the time at NCCL's choice and the first credit of each
+// key; for experiments, two steps and half a per cent of all steps.
 double AllowedNs(const SimulatedJob& job) {
   double credit = 0;
   for (const TrueKey& key : job.truth()) credit += kFirstCreditCalls * key.nccl_ns;
@@ -32,8 +32,8 @@ double AllowedNs(const SimulatedJob& job) {
 
 constexpr int kBadPolicyMinutes = 10;
 
-// Every key's choice takes `ratio` times as long from the first call on; to be revoked within so many calls
-// of a key, in the median and at most.
+// The choice of every key takes `ratio` times as long from the first call on. It must be revoked within this
+// many calls of a key, in the median and at most.
 struct BadChoice {
   const char* name;
   double ratio;
@@ -69,12 +69,12 @@ std::vector<Promise> BadPolicy(const PromiseOptions& options, Timing timing) {
   return Revoking({"bad-policy", 10, 50, 50}, options, timing);
 }
 
-// No four calls say so, the paired samples do.
+// No four calls show that the choice is slower, but the paired samples do.
 std::vector<Promise> Slower(const PromiseOptions& options, Timing timing) {
   return Revoking({"slower", 1.2, 200, 400}, options, timing);
 }
 
-// A confirmed choice becomes ten times slower than NCCL's in mid-run, NCCL's stays as it was.
+// In mid-run a confirmed choice becomes ten times slower than NCCL's choice, which stays as it was.
 std::vector<Promise> Spoilt(const PromiseOptions& options, Timing timing) {
   return ForEachNoise("spoilt", timing, options, [&](Noise noise, Promise& promise) {
     Spread calls;
@@ -108,7 +108,8 @@ std::vector<Promise> Spoilt(const PromiseOptions& options, Timing timing) {
 
 struct Retuning {
   Spread revoked;  // steps until no key is at a choice that is slower than NCCL's
-  // Time of the transfers over what they take with the best configs, so many steps after the change.
+  // Time of the transfers divided by their time with the best configs, at three numbers of steps after the
+  // change.
   std::array<Spread, 3> over_best;
   static constexpr std::array<int, 3> kSteps{150, 300, 600};
 };
@@ -143,7 +144,7 @@ void Degrade(SimulatedJob& job, Retuning& result) {
   result.revoked.Add(revoked);
 }
 
-// All transfers take 1.5 times as long from a call on, and other configs are good there.
+// From some call on all transfers take 1.5 times as long, and other configs are the best.
 std::vector<Promise> Degraded(const PromiseOptions& options, Timing timing) {
   return ForEachNoise("degraded", timing, options, [&](Noise noise, Promise& promise) {
     Retuning result;
@@ -161,7 +162,7 @@ std::vector<Promise> Degraded(const PromiseOptions& options, Timing timing) {
   });
 }
 
-// Nothing changes: a switch after the first search is a false alarm.
+// Nothing changes, so a switch after the first search is a false alarm.
 std::vector<Promise> Quiet(const PromiseOptions& options, Timing timing) {
   return ForEachNoise("quiet", timing, options, [&](Noise noise, Promise& promise) {
     int false_alarms = 0;
@@ -192,7 +193,7 @@ std::vector<Promise> Quiet(const PromiseOptions& options, Timing timing) {
 
 constexpr int64_t kEndOfRun = 1'800'000'000;
 
-// A run from nothing, then one that begins with the site store that the first wrote at its end.
+// Runs a job that knows nothing, then a second one that begins with the site store that the first wrote.
 std::vector<Promise> Store(const PromiseOptions& options, Timing timing) {
   return ForEachNoise("store", timing, options, [&](Noise noise, Promise& promise) {
     uint64_t trials = 0;
@@ -233,7 +234,7 @@ std::vector<Promise> Store(const PromiseOptions& options, Timing timing) {
   });
 }
 
-// One rank comes late by three transfers: no choice is to blame.
+// One rank is late by the time of three transfers, for which no choice is to blame.
 std::vector<Promise> Straggler(const PromiseOptions& options, Timing timing) {
   return ForEachNoise("straggler", timing, options, [&](Noise noise, Promise& promise) {
     int switches = 0;
@@ -261,11 +262,11 @@ struct Comparison {
   Spread slower;      // per cent that a step then takes longer for these
 };
 
-// Of a simulated step.
+// Computation of a simulated step, in ns.
 constexpr double kComputeNs = 100e6;
 
 void CompareHidden(JobOptions job_options, double steals, Comparison& result) {
-  // By its own time the policy's choice is the best.
+  // Judged by its own time, the policy's choice is the best.
   job_options.policy_ratio = 0.5;
   job_options.transfer_times = 8;
   job_options.hidden_keys = job_options.keys / 2;
@@ -283,8 +284,8 @@ void CompareHidden(JobOptions job_options, double steals, Comparison& result) {
   result.slower.Add(100 * share * steals * kComputeNs / static_cast<double>(job.guard().steps().step_ns()));
 }
 
-// The program does not wait for half of the keys; beside them it computes slower with the policy's choice, or
-// faster.
+// The program does not wait for half of the keys. With the policy's choice for these, the computation that
+// runs at the same time becomes slower, or faster.
 std::vector<Promise> Hidden(const PromiseOptions& options, Timing timing) {
   return ForEachNoise("hidden", timing, options, [&](Noise noise, Promise& promise) {
     Comparison stolen, given;
@@ -329,7 +330,7 @@ void Grow(JobOptions job_options, Growth& result) {
   job.RunFor(180 * kSecond);
   const size_t before = job.truth().size();
   job.Grow(4, 0.1);
-  // By step, of the choice that it begins with.
+  // For each step, the ratio of the choice that the job begins with.
   std::vector<std::vector<double>> ratios(before);
   for (int step = 0; step < kGrownSteps; ++step) {
     for (size_t i = 0; i < before; ++i)
@@ -339,7 +340,7 @@ void Grow(JobOptions job_options, Growth& result) {
   for (size_t i = 0; i < before; ++i) AddGrown(ratios[i], job.truth()[before + i].BestRatio(), result);
 }
 
-// All sizes double in mid-run. Beside a guard that carries nothing over.
+// All sizes double in mid-run. The job is compared with one whose guard carries no choices over.
 std::vector<Promise> Growing(const PromiseOptions& options, Timing timing) {
   return ForEachNoise("growing", timing, options, [&](Noise noise, Promise& promise) {
     Growth carried, not_carried;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promises of docs/guard.md as cases of the simulation: each runs jobs and says what they showed.
+// The promises of docs/guard.md as cases of the simulation. Each case runs jobs and reports what they showed.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Promise {
 
 struct PromiseCase {
   const char* name;
-  // One promise for each kind of noise.
+  // Returns one promise for each kind of noise.
   std::vector<Promise> (*run)(const PromiseOptions& options, Timing timing);
 };
 std::span<const PromiseCase> PromiseCases();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guard's statistics against their definitions: error rates by many random jobs with printed seeds.
+// Tests the guard's statistics against their definitions, by the error rates in many random jobs with printed
+// seeds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +16,8 @@
 namespace dynamiccl {
 namespace {
 
-// Looked at after each of 300 values whose mean is the border itself: the worst case of the promise.
+// The test is evaluated after each of 300 values whose mean lies exactly on the border, the worst case of the
+// promise.
 TEST(BettingTest, IsWrongNoMoreOftenThanItSays) {
   constexpr int kJobs = 4000;
   constexpr double kDelta = 0.05;
@@ -31,7 +33,8 @@ TEST(BettingTest, IsWrongNoMoreOftenThanItSays) {
   EXPECT_GT(wrong, 0) << "a test that never says it has no power either";
 }
 
-// Two values only, far from normal: the promise needs no distribution.
+// The values are one of two numbers, far from a normal distribution. The promise must hold for any
+// distribution.
 TEST(BettingTest, HoldsForSkewedValuesToo) {
   int wrong = 0;
   std::mt19937_64 random(12);
@@ -77,7 +80,7 @@ TEST(KeyAccount, FourCallsOfTenTimesAreGross) {
   EXPECT_TRUE(account.Overspent());
 }
 
-// Each counts as 4x: the credit of eight calls is used up by the third.
+// Each call counts as four times as long, so the third uses up the credit of eight calls.
 TEST(KeyAccount, ThreeCallsOfTenTimesAreMoreThanTheCredit) {
   KeyAccount account;
   for (int i = 0; i < 4; ++i) account.TakeDefault(100);
@@ -101,7 +104,7 @@ TEST(KeyAccount, ALossOfFivePercentIsFoundByItsSum) {
   int calls = 0;
   for (int i = 0; i < 64; ++i) account.TakeDefault(100);
   while (!account.Overspent() && calls < 5000) account.TakeChoice(105), ++calls;
-  // 8 calls of credit and 1 % of the calls so far, at 5 % a call.
+  // 8 calls of credit and 1 % of the calls so far, of which each call uses 5 %.
   EXPECT_NEAR(calls, 8 / 0.04, 20);
 }
 
@@ -134,7 +137,7 @@ struct Weather {
   double skew = 0.1;  // below 0: not known
 };
 
-// The regimes that the detector reports in `calls` calls.
+// Returns the regimes that the detector reports in `calls` calls.
 std::vector<Regime> Watch(TimingDetector& detector, const Weather& fabric, int calls, std::mt19937_64& random,
                           int64_t& now_ns) {
   std::vector<Regime> changes;
@@ -165,7 +168,8 @@ TEST(TimingDetector, TellsCongestionADegradedLinkAndAStragglerApart) {
   EXPECT_EQ(after({1.0, 0.05, 3.0}), std::vector{Regime::kStraggler});
 }
 
-// Keys of unlike spread, of which the slower link slows some more than others: that is no variation.
+// The keys vary by different amounts, and the slower link slows some of them more than others. That is not
+// congestion.
 TEST(TimingDetector, ADegradedLinkThatSlowsKeysUnequallyIsNoCongestion) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     std::mt19937_64 random(seed);
@@ -183,8 +187,8 @@ TEST(TimingDetector, ADegradedLinkThatSlowsKeysUnequallyIsNoCongestion) {
   }
 }
 
-// Bursts in every third call: they leave the median where it was. They are usual from then on, and no more
-// alarms come than one in 20,000 calls.
+// Bursts meet every third call, so the median stays where it was. After the first alarm they are usual, and
+// later alarms are at most one in 20,000 calls.
 TEST(TimingDetector, BurstsInLessThanHalfOfTheCallsAreCongestion) {
   constexpr int kSeeds = 400, kQuiet = 2000, kCalls = 12'000;
   size_t later = 0;
@@ -208,7 +212,7 @@ TEST(TimingDetector, BurstsInLessThanHalfOfTheCallsAreCongestion) {
     of_another_kind += changes[0].second != Regime::kCongested;
     later += changes.size() - 1;
   }
-  // Verification does not confirm the change in 9 of these 400 jobs.
+  // The verification rejects the change in 9 of these 400 jobs.
   EXPECT_LE(unnoticed, kSeeds * 3 / 100);
   EXPECT_LE(of_another_kind, kSeeds / 100);
   EXPECT_LE(later, kSeeds * (kCalls - kQuiet) / 20'000u);
@@ -224,7 +228,7 @@ TEST(TimingDetector, SaysWhenTheFabricIsAsBeforeAgain) {
   EXPECT_EQ(detector.regime(), Regime::kNormal);
 }
 
-// Every transition between late and punctual ranks, beside every state of the fabric.
+// Tests every transition between late and punctual ranks in every state of the fabric.
 TEST(TimingDetector, LateRanksSayNothingAboutTheFabric) {
   std::mt19937_64 random(8);
   TimingDetector detector;
@@ -241,7 +245,8 @@ TEST(TimingDetector, LateRanksSayNothingAboutTheFabric) {
   EXPECT_EQ(watch({}), std::vector{Regime::kNormal});
 }
 
-// What is known of transfers is not learnt anew when ranks are late: with rare samples that takes for ever.
+// The reference for transfers must stay when ranks become late: with rare samples it would take too long to
+// learn it again.
 TEST(TimingDetector, SeesAChangeOfTheFabricRightAfterOneOfTheRanks) {
   std::mt19937_64 random(9);
   TimingDetector detector;
@@ -267,7 +272,7 @@ TEST(TimingDetector, UnsteadyRanksHideNoChangeOfTheFabric) {
   EXPECT_EQ(detector.fabric(), Regime::kDegradedLink);
 }
 
-// A rank that stops telling its times: how far apart ranks arrive is not known any more.
+// A rank stops sending its times, so nobody knows how far apart ranks arrive.
 TEST(TimingDetector, AnAlarmWithoutAnAnswerEnds) {
   std::mt19937_64 random(11);
   TimingDetector detector;

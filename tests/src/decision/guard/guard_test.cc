@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the guard proposes, step by step, on one or two keys without noise.
+// Tests what the guard proposes, step by step, on one or two keys without noise.
 #include "src/decision/guard/guard.h"
 
 #include <gtest/gtest.h>
@@ -75,11 +75,12 @@ TEST(Guard, ArmsOfProgramsWithOneCallAStepWaitFourStepsForTheRanks) {
       << "steps from the proposal to the first that may use an arm";
 }
 
-// A program that repeats these calls, one each 5 ms. Versions come about at once, and no call uses an arm.
+// A program that repeats these calls, one every 5 ms. A proposed version is committed at once, and no call
+// uses an arm.
 class RepeatedCalls {
  public:
   explicit RepeatedCalls(std::vector<TableKey> step) : step_(std::move(step)) {}
-  // Returns the calls in a step of the version in use; 0: it has no arms.
+  // Returns the number of calls in a step, as the version in use has it; 0: the version has no arms.
   uint32_t StepAfter(uint64_t calls) {
     for (; number_ < calls; ++number_) {
       GuardedCall call{step_[number_ % step_.size()], CallUse::kChoice, kLeaveNcclAlone, guard_.version()};
@@ -128,7 +129,7 @@ TEST(Guard, AnArmThatIsMuchTooSlowGoesWithTheFirstBlock) {
   EXPECT_EQ(job.choice(), kGood);
 }
 
-// Each config makes steps 4 % slower: together they cost more than a job of so few steps may pay.
+// Each config makes steps 4 % slower. Trying all would cost more than a job of so few steps may spend.
 TEST(Guard, WhatTheExperimentCostsIsLimited) {
   std::vector<ProbeCandidate> slow;
   for (int channels = 1; channels <= 32; ++channels) {
@@ -145,7 +146,8 @@ TEST(Guard, WhatTheExperimentCostsIsLimited) {
   EXPECT_LE(job.guard().probing_ns(), kProbingCreditSteps * 1.5 * 20e6 + kProbingBudget * steps_ns);
 }
 
-// Each config makes a step half as long again, so the pace alone would let them cost 20 steps and more.
+// Each config makes a step half as long again. The pacing of trials alone would allow a cost of 20 steps and
+// more.
 TEST(Guard, TheBudgetEndsWhatThePaceDoesNot) {
   std::vector<ProbeCandidate> slow;
   for (uint8_t channels = 1; channels <= 32; ++channels) {
@@ -159,7 +161,7 @@ TEST(Guard, TheBudgetEndsWhatThePaceDoesNot) {
     return kNccl * 11;
   });
   EXPECT_GT(uses, 2);
-  // The credit of steps and the share of 1,000 steps, and a use that was on its way.
+  // The limit is the credit of steps, the share of 1,000 steps, and one use that had already begun.
   EXPECT_LE(uses * 0.5, kProbingCreditSteps + 1000 * kProbingBudget + 1);
   EXPECT_NE(std::count(job.reasons.begin(), job.reasons.end(), GuardReason::kBudgetSpent), 0);
 }
@@ -177,7 +179,7 @@ TEST(Guard, AdoptionsKeepTheirSpacing) {
   EXPECT_EQ(job.choice(), kGood);
 }
 
-// Ten keys that vary at once, each of them a few per cent of a step.
+// Ten keys have configs of different speed; each key takes a few per cent of a step.
 TEST(Guard, StepsComeNearTheBestThatThereIs) {
   testing::JobOptions options;
   options.calls_per_step = 160;
@@ -202,7 +204,8 @@ TEST(Guard, CapturedKeysAreKnownAndNeverTried) {
   EXPECT_TRUE(job.guard().keys().begin()->second.captured());
 }
 
-// What nobody measured goes as soon as some pairs speak against it, whatever the noise.
+// A choice that nobody measured is taken back as soon as some pairs of samples speak against it, whatever the
+// noise.
 TEST(Guard, AnUnprovenChoiceNeedsNoProofToBeTakenBack) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     OneKey job({kPolicyChoice, {}, {}});
@@ -214,8 +217,8 @@ TEST(Guard, AnUnprovenChoiceNeedsNoProofToBeTakenBack) {
   }
 }
 
-// 1.2x slower in strong noise than an earlier run found it: the first samples only raise a doubt, and those
-// of the versions that follow decide.
+// An earlier run found the choice good. Now it is 1.2 times as slow as NCCL's, under strong noise. The first
+// samples only raise a doubt, and the samples of later versions decide.
 TEST(Guard, DoubtBringsDenseSamplesAgainUntilTheyDecide) {
   int jobs_in_doubt = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
@@ -250,7 +253,7 @@ TEST(Guard, AnExperimentEndsWithTheStepsThatItIsMadeOf) {
   EXPECT_TRUE(std::any_of(job.switches().begin(), job.switches().end(), changed));
 }
 
-// Each of its experiments may believe that it is the first, but the job pays for all of them.
+// Each experiment may act as if it were the first, but the job's budget must pay for all of them.
 TEST(Guard, AProgramWhoseStepsChangeAgainAndAgainGetsNoNewCredit) {
   testing::JobOptions options;
   options.nothing_to_win = true;
@@ -265,7 +268,7 @@ TEST(Guard, AProgramWhoseStepsChangeAgainAndAgainGetsNoNewCredit) {
   EXPECT_LE(job.LossNs(), 0.01 * static_cast<double>(job.now_ns()));
 }
 
-// The LSTM says each time that the job is another one. A few times it is believed.
+// The LSTM says again and again that the job has become another one. The guard believes it a few times only.
 TEST(Guard, AJobThatKeepsBecomingAnotherOneGetsCreditAFewTimes) {
   testing::JobOptions options;
   options.nothing_to_win = true;
@@ -280,9 +283,9 @@ TEST(Guard, AJobThatKeepsBecomingAnotherOneGetsCreditAFewTimes) {
   EXPECT_LE(job.LossNs(), 0.015 * static_cast<double>(job.now_ns()));
 }
 
-// In this job the first arms are so slow that they use up the credit before the good one has its turn.
+// The first arms of this job are so slow that they use up the credit before the good arm has its turn.
 TEST(Guard, GoesOnWhenThereIsCreditAgainAfterArmsThatWereTooSlow) {
-  int stood_still = 0;
+  int stalled = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     testing::JobOptions options;
     options.seed = seed;
@@ -299,12 +302,12 @@ TEST(Guard, GoesOnWhenThereIsCreditAgainAfterArmsThatWereTooSlow) {
     const GuardReason last = switches == 0 ? GuardReason::kSearch : job.switches().back().reason;
     const bool rests = last == GuardReason::kArmTooSlow || last == GuardReason::kBudgetSpent;
     if (!rests || HasArms(job.guard().plan())) continue;
-    ++stood_still;
+    ++stalled;
     job.RunSteps(1500);  // Half a per cent of them pays for what such an arm has cost beyond the credit.
     ASSERT_GT(job.switches().size(), switches) << seed;
     EXPECT_EQ(job.switches()[switches].reason, GuardReason::kSearch) << seed;
   }
-  EXPECT_GT(stood_still, 0);
+  EXPECT_GT(stalled, 0);
 }
 
 TEST(Guard, WithoutStepsNothingIsTried) {
@@ -315,7 +318,8 @@ TEST(Guard, WithoutStepsNothingIsTried) {
   EXPECT_EQ(job.trials(), 0u);
 }
 
-// A host that runs ahead waits steps later, as if it did not wait: what is slower is taken back all the same.
+// A host that runs ahead waits some steps later, so calls seem not to be waited for. A choice that is slower
+// must be taken back all the same.
 TEST(Guard, TakesBackWhatIsSlowerWhereTheProgramWaitsLate) {
   testing::JobOptions options;
   options.policy_ratio = 1.3;
@@ -328,7 +332,7 @@ TEST(Guard, TakesBackWhatIsSlowerWhereTheProgramWaitsLate) {
     EXPECT_TRUE(job.ChoiceOf(key).leaves_nccl_alone()) << key;
 }
 
-// One job of every case and kind of noise; docs/results/guard.md has the figures of many.
+// Runs one job for each case and kind of noise; docs/results/guard.md has the figures of many.
 class GuardPromises : public ::testing::TestWithParam<std::tuple<int, testing::Timing>> {};
 
 TEST_P(GuardPromises, Hold) {

@@ -14,7 +14,7 @@ CollectiveConfig Config(Algorithm algorithm, Protocol protocol, int channels) {
 const CollectiveConfig kRing1 = Config(Algorithm::kRing, Protocol::kSimple, 1);
 const CollectiveConfig kRing2 = Config(Algorithm::kRing, Protocol::kSimple, 2);
 
-// A search over rings and trees of all protocols with 1 to 16 channels, and what a test says was seen.
+// A search over rings and trees of all protocols with 1 to 16 channels. The test decides what it observes.
 class Search {
  public:
   Search() {

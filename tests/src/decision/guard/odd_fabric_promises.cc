@@ -15,7 +15,7 @@ namespace {
 constexpr int kSteps = 400;
 constexpr double kNothing = 0.1;
 
-// A job whose steps vary as they do on a busy machine.
+// A kind of job. Its steps vary as on a busy machine.
 struct Kind {
   const char* name;
   int keys;
@@ -31,7 +31,7 @@ struct Kind {
   int64_t setup_ns = 0;     // what the first use of Tree adds
 };
 constexpr Kind kManyCalls{"24 calls a step", 4, 6, 12'000'000, 0.05, 0, 1, 0.5, 1};
-// One channel is good, and with another algorithm better still, as for DDP on a slow rail
+// One channel is good. With the other algorithm it is better still, as for DDP on a slow rail
 // (docs/results/step-map.md).
 constexpr Kind kTwoGood{"two that are good", 4, 6, 12'000'000, 0.05, 0, 1, 0.5, 9, 0.75, 0.5};
 // The good config's connections are set up at its first use, which doubles that step, as NCCL does unless
@@ -75,7 +75,7 @@ void Lose(const JobOptions& job_options, const Kind& kind, Gained& result) {
                                 [](const auto& each) { return each.reason == GuardReason::kAdopt; });
 }
 
-// Share of what there is to gain that the job has gained so far.
+// Returns the share of the possible gain that the job has gained so far.
 double GainedBy(const SimulatedJob& job) {
   double nccl = 0, best = 0;
   for (const TrueKey& key : job.truth()) {
@@ -163,11 +163,11 @@ std::string Describe(const char* name, Told& told) {
 constexpr int kJobsWithCheckpoints = 20;
 constexpr int kStepsToCheckpoint = 40;
 constexpr int kStepsOfCheckpoint = 10;
-// When arms paid for every checkpoint that met them, 4 to 6 of 20 jobs gained next to nothing.
+// When arms paid for every checkpoint during their use, 4 to 6 of 20 jobs gained next to nothing.
 constexpr int kMaxStill = 2;
 
-// Every 40 steps the program stands still for as long as ten steps compute. `i`: the job's number, which says
-// when the first of them comes.
+// Runs a job that pauses every 40 steps for as long as ten steps compute. `i`, the job's number, decides when
+// the first pause comes.
 void RunWithCheckpoints(SimulatedJob& job, int i) {
   for (int step = 0; step < kSteps; ++step) {
     job.RunSteps(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A communicator with one key, for tests of what the guard proposes call by call.
+// Simulates a communicator with one key, for tests of what the guard proposes call by call.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// Its keys weigh too little to take part in experiments, so times of calls alone judge them.
+// With these options no key is large enough for experiments, so only the times of calls are judged.
 inline const GuardOptions kNoExperiments{.least_share = 2};
 
 inline constexpr CollectiveConfig kPolicyChoice{Algorithm::kTree, Protocol::kLL, 2};
@@ -21,7 +21,7 @@ inline constexpr CollectiveConfig kBad{Algorithm::kRing, Protocol::kSimple, 8};
 inline constexpr int64_t kNccl = 1'000'000;
 inline constexpr TableKey kKey{Collective::kAllReduce, {80}, Role::kGradientReduce};
 
-// A communicator whose steps are one call of one key each, and whose versions come about at once.
+// A communicator in which each step is one call of one key. A proposed version is committed at once.
 class OneKey {
  public:
   explicit OneKey(KeyKnowledge knowledge, const GuardOptions& options = {})
@@ -51,7 +51,7 @@ class OneKey {
       if (auto proposal = guard_.Tick(now_ns_)) Commit(std::move(*proposal));
     }
   }
-  // Calls until the guard has a reason, or so many.
+  // Makes calls until the guard proposes with `reason`, at most `most` of them. Returns true if it did.
   template <class Times>
   bool CallsUntil(GuardReason reason, int most, Times times) {
     const size_t before = reasons.size();
@@ -61,11 +61,12 @@ class OneKey {
     }
     return false;
   }
-  // One call of another key, as the version in use has it.
+  // Makes one call of another key, with the config that the version in use has for it.
   void CallOf(const TableKey& key) {
     guard_.TakeCall({key, CallUse::kChoice, ChoiceFor(key), guard_.version(), now_ns_});
   }
-  // NCCL's where the version does not list it.
+  // Returns the config that the version in use has for the key; NCCL's own choice if it does not list the
+  // key.
   CollectiveConfig ChoiceFor(const TableKey& key) const {
     for (const KeyPlan& entry : guard_.plan().keys) {
       if (KeyCode(entry.key) == KeyCode(key)) return entry.choice;
@@ -82,7 +83,7 @@ class OneKey {
   bool timed = true;
   int64_t slower = 1;  // all calls take so many times as long
   std::function<double()> noise;
-  // What a step takes with a config in its one call; empty: 19 ms and the call.
+  // Returns the time of a step whose one call uses the config. Empty: a step takes 19 ms and the call's time.
   std::function<int64_t(const CollectiveConfig&)> step_ns_of;
 
  private:

@@ -9,12 +9,12 @@
 namespace dynamiccl {
 namespace {
 
-// Calls of four keys in turn, each with its own time until the next, 5 % of noise.
+// A program that calls four keys in turn. Each key has its own time until the next call, with 5 % of noise.
 class Program {
  public:
   explicit Program(uint64_t seed) : random_(seed) {}
 
-  // How many of them were asked for.
+  // Makes n calls and returns how many of them the watch asked to time.
   int Calls(int n, double factor) {
     int asked = 0;
     for (int i = 0; i < n; ++i) {
@@ -49,7 +49,7 @@ TEST(PaceWatch, AFasterPaceIsAChangeToo) {
   EXPECT_GE(program.Calls(40, 0.8), 20);
 }
 
-// A program that changes its pace all the time.
+// The program changes its pace all the time.
 TEST(PaceWatch, AsksForAtMostOnePercentBesideTheFirst) {
   Program program(8);
   std::mt19937_64 random(9);
@@ -61,7 +61,7 @@ TEST(PaceWatch, AsksForAtMostOnePercentBesideTheFirst) {
   EXPECT_LE(asked, 512 + kTurns * 100 / 100);
 }
 
-// What is asked for on mere suspicion is not taken from what a change may ask for.
+// Calls that were timed on mere suspicion must not use up the calls that a real change may ask for.
 TEST(PaceWatch, NoticesAChangeAfterManyFalseAlarms) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Program program(seed);

@@ -23,9 +23,9 @@ constexpr CollectiveConfig kOneChannel{Algorithm::kRing, Protocol::kSimple, 1};
 constexpr CollectiveConfig kTree{Algorithm::kTree, Protocol::kSimple, 8};
 constexpr CollectiveConfig kShort{Algorithm::kRing, Protocol::kLL, 8};
 
-// By phase: the time of a gather with a config over the time with NCCL's choice, and which part of it the
-// step takes longer. Beside computation, many channels take its cores: the step takes longer by more than the
-// gather itself takes. One channel takes long and leaves the cores alone.
+// Returns the gathers of one phase: for each config its time over that of NCCL's choice, and the part of this
+// time by which the step becomes longer. Beside computation many channels take its cores, so the step becomes
+// longer by more than the gather takes. One channel takes long and leaves the cores alone.
 TrueKey GathersOf(Role role, double exposed, double exposed_of_many, double exposed_of_one) {
   TrueKey key;
   key.key = {Collective::kAllGather, {60}, role};
@@ -55,7 +55,7 @@ std::vector<size_t> Places() {
   return places;
 }
 
-// Nanoseconds by which the gathers of one step lengthen it, with these two configs.
+// Returns by how many nanoseconds the gathers of one step lengthen it with these two configs.
 double GatheredNs(const std::vector<TrueKey>& keys, const CollectiveConfig& forward,
                   const CollectiveConfig& backward) {
   const std::array<CollectiveConfig, 2> used{forward, backward};

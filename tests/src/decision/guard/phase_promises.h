@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promises about a job in which one collective of one size wants two configs: forward gathers are waited for,
-// and backward gathers run beside computation.
+// Promises about a job in which one collective of one size needs two configs: the program waits for gathers
+// in the forward pass, while those in the backward pass run beside computation.
 #pragma once
 
 #include <vector>

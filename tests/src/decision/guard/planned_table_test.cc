@@ -94,7 +94,7 @@ TEST(PlanBytes, WhatMakesNoSenseIsRefused) {
   EXPECT_FALSE(DecodePlan(EncodePlan(plan)));
 }
 
-// No two alike, and more than there is room for.
+// Returns a plan of different keys, more than a plan has room for.
 TablePlan LargePlan(size_t keys, size_t arms) {
   TablePlan plan;
   for (size_t i = 0; i < keys; ++i) {
@@ -126,7 +126,7 @@ TEST(PlanBytes, OfTooManyArmsTheLastKeysLoseTheirs) {
   for (size_t i = 0; i < plan.keys.size(); ++i) EXPECT_EQ(read->keys[i].choice, plan.keys[i].choice);
 }
 
-// What was revoked does not come back because there is no room to say so.
+// A revoked choice must not come back because the plan has no room to list its key.
 TEST(PlanBytes, OfTooManyKeysThoseThatAreNotListedAreLeftToNccl) {
   const TablePlan plan = LargePlan(2000, 0);
   const auto read = DecodePlan(EncodePlan(Fitting(plan)));
@@ -192,7 +192,8 @@ TEST(PlannedTable, ToBeAskedTwiceWithinACallChangesNothing) {
   }
 }
 
-// Ranks that count alike and decide alike: what a table answers depends on the plan and the calls alone.
+// The answers of a table depend only on the plan and the calls, so two ranks with equal calls get equal
+// answers.
 TEST(PlannedTable, TwoRanksAnswerAlike) {
   std::mt19937_64 random(25);
   const TablePlan plan = RandomPlan(random, 30);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jobs that promises are looked at in, and figures gathered over them.
+// The jobs that promises are tested on, and the figures that are gathered over these jobs.
 #pragma once
 
 #include <utility>
@@ -10,7 +10,7 @@
 
 namespace dynamiccl::testing {
 
-// Times of a GPU's collectives: stamping a kernel was measured to cost 4 to 13 % of it.
+// Cost of timing on a GPU: writing the time stamps of a collective was measured to cost 4 to 13 % of it.
 inline constexpr double kTimingCost = 0.04;
 
 inline JobOptions JobOf(const PromiseOptions& options, Timing timing, Noise noise, int i) {
@@ -24,7 +24,7 @@ inline JobOptions JobOf(const PromiseOptions& options, Timing timing, Noise nois
   return job;
 }
 
-// Figures that are gathered over keys and jobs.
+// A figure that is gathered over keys and jobs.
 class Spread {
  public:
   void Add(double value) { values_.push_back(value); }

@@ -16,7 +16,7 @@ constexpr int kWindowSteps = 20;
 constexpr double kMaxOfWindow = 10;
 constexpr double kMaxOfWindowAfterChange = 20;
 
-// What a job loses in which NCCL's choice is the best of all, in per cent of the time that it takes with it.
+// The loss of a job in which NCCL's choice is the best, in per cent of its time with that choice.
 struct ShortLoss {
   std::array<Spread, kShortSteps.size()> after;
   Spread window;               // the worst of each job, before the fabric was seen to change
@@ -55,7 +55,8 @@ struct JobsToLoseIn {
   std::array<double, kShortSteps.size()> most;
 };
 
-// Steps of 100 ms and of 10: what is counted in seconds comes after other numbers of calls.
+// Runs jobs with steps of 100 ms and of 10 ms, because limits in seconds then come after different numbers of
+// calls.
 std::vector<Promise> Losing(const JobsToLoseIn& jobs, const PromiseOptions& options, Timing timing) {
   return ForEachNoise(jobs.name, timing, options, [&](Noise noise, Promise& promise) {
     ShortLoss loss;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What jobs of 150 to 2,000 steps lose in which NCCL's choice is the best of all.
+// Promises about the loss of jobs of 150 to 2,000 steps in which NCCL's choice is the best.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,8 @@
 namespace dynamiccl::testing {
 
 std::vector<Promise> ShortJobs(const PromiseOptions& options, Timing timing);
-// And the policy's choice is 1.2 times slower on every key: it is tried from the first call on.
+// In these jobs also the policy's choice is 1.2 times slower on every key, and it is used from the first call
+// on.
 std::vector<Promise> ShortJobsOfSlowerPolicy(const PromiseOptions& options, Timing timing);
 
 }  // namespace dynamiccl::testing

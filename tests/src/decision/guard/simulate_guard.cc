@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guard's promises in virtual time, any number of seeds: what docs/results/guard.md states.
+// Runs the guard's promises in virtual time with any number of seeds. Its output is what
+// docs/results/guard.md states.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -11,9 +11,9 @@ namespace {
 
 constexpr double kNoise = 0.05;
 constexpr double kComputeNoise = 0.02;
-// Waves of some fifty steps, as on a shared machine with an H200.
+// Memory of the noise "waves": they last some fifty steps, as on a shared machine with an H200.
 constexpr double kWaveMemory = 0.975;
-// A host issues a step's calls in this fraction of the time that they take.
+// The host issues the calls of a step in this fraction of the time that the calls take.
 constexpr int64_t kHostTimesFaster = 5;
 
 double Uniform(std::mt19937_64& random, double from, double to) {
@@ -67,7 +67,7 @@ void SimulatedJob::DrawKeys() {
   }
   for (int place = 0; place < options_.calls_per_step; ++place)
     order_.push_back(static_cast<size_t>(place % options_.keys));
-  // No part of a step is periodic by itself.
+  // A shuffled order, so that no part of a step repeats by itself.
   std::shuffle(order_.begin(), order_.end(), std::mt19937_64(options_.seed));
 }
 
@@ -92,7 +92,8 @@ size_t SimulatedJob::IndexOf(const TableKey& key) const {
   return static_cast<size_t>(found - truth_.begin());
 }
 
-// Predictions lie off the truth as a cost model's do; most configs are worse than NCCL's choice.
+// Draws true ratios and predictions. Predictions differ from the truth as those of a cost model do, and most
+// configs are worse than NCCL's choice.
 void SimulatedJob::DrawRatios(TrueKey& key) {
   for (TrueKey::Config& config : key.configs) {
     config.predicted = std::exp(Uniform(random_, -0.2, 1.0));
@@ -101,7 +102,7 @@ void SimulatedJob::DrawRatios(TrueKey& key) {
   }
   if (options_.policy_ratio > 0) key.configs[11].ratio = options_.policy_ratio;
   if (options_.one_channel_ratio == 0 && options_.one_tree_ratio == 0) return;
-  // A cost model errs about all keys alike.
+  // A cost model has the same error for all keys, so all keys have the configs of the first.
   if (!truth_.empty()) key.configs = truth_[0].configs;
   if (options_.one_channel_ratio > 0) key.configs[4].ratio = options_.one_channel_ratio;
   if (options_.one_tree_ratio > 0) key.configs[5].ratio = options_.one_tree_ratio;
@@ -261,7 +262,8 @@ double SimulatedJob::SetupNs(Algorithm algorithm) {
   return static_cast<double>(options_.setup_ns);
 }
 
-// What the leader hears, what it proposes, and the version that has come to its first call.
+// Delivers what has reached the leader, lets the guard propose, and activates the version whose first call
+// has come.
 void SimulatedJob::Deliver() {
   while (!news_.empty() && news_.front().first <= calls_) {
     guard_.TakeCall(news_.front().second);

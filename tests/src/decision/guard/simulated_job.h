@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training job in virtual time under the shipped guard: keys with true times that only the simulation
-// knows, noise of several kinds, calls that the leader hears of late, and switches that take calls to come
-// about. Time, noise and fabrics come from a seed.
+// Simulates a training job in virtual time under the shipped guard. The keys have true times that only the
+// simulation knows, with noise of several kinds. The leader learns of calls late, and a switch takes some
+// calls until it is active. Time, noise and fabrics are drawn from a seed.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ enum class Timing {
 };
 const char* Name(Timing timing);
 
-// One key as it truly is.
+// The true times of one key.
 struct TrueKey {
   TableKey key;
   double nccl_ns = 0;
@@ -81,7 +81,8 @@ struct JobOptions {
   double call_waves = 0;  // such noise of the transfers of hidden keys, which no step feels
   double issued_within =
       1;  // share of a step in which the host issues its calls, before it waits for the device
-  // Steps by which the host may run ahead of its device; every `waits_every` steps it waits for it, 0: never.
+  // Number of steps by which the host may run ahead of its device. It waits for the device every
+  // `waits_every` steps; 0: never.
   double runs_ahead = 0;
   int waits_every = 0;
   int64_t setup_ns = 0;           // what the first use of Tree adds, for its connections
@@ -91,8 +92,8 @@ struct JobOptions {
   ExpectedOf expected{};          // GuardOptions::expected
   std::function<bool(const Circumstances&)> began_like{};  // GuardOptions::began_like
   double slowness = 1;  // NCCL's choice takes so many times what its cost model says
-  // The job's keys, instead of drawn ones, and the key of each place of a step. Their configs may be tried in
-  // the order that they have here.
+  // Keys that are given and not drawn, and the key of each place of a step. Their configs may be tried in the
+  // order that they have here.
   std::vector<TrueKey> given;
   std::vector<size_t> places;
 };
@@ -102,7 +103,7 @@ struct KeyHistory {
   uint64_t non_default = 0;
   double time_ns = 0;
   double nccl_ns = 0;  // the same calls at NCCL's choice
-  // Calls of the key when the choice last changed.
+  // Number of calls of the key when its choice last changed.
   uint64_t changed_at = 0;
 };
 
@@ -112,38 +113,38 @@ class SimulatedJob {
 
   void RunSteps(int steps);
   void RunFor(int64_t ns);
-  // From now on: transfers take `factor` times as long on the keys, and, with `redraw`, other configs are
-  // good.
+  // From now on transfers take `factor` times as long on a share of the keys. With `redraw` other configs are
+  // good there.
   void ChangeFabric(double factor, double share_of_keys, bool redraw);
-  // From now on: given keys are like these. The keys themselves and their configs are the same as before.
+  // From now on given keys have the times of these. The keys and the names of their configs stay the same.
   void ChangeKeys(const std::vector<TrueKey>& keys) { truth_ = keys; }
-  // From now on: what is in use on every key takes `ratio` times NCCL's time.
+  // From now on the config in use on every key takes `ratio` times NCCL's time.
   void SpoilChoices(double ratio);
-  // From now on: every call is of a key that many size classes above its key, of which nothing is known; a
-  // config's ratio there lies `spread` off what it is at the smaller size, in logs. Keys of before stay in
-  // truth() and history(), in front.
+  // From now on every call belongs to a key that is `classes` size classes larger and of which nothing is
+  // known. The ratio of a config there differs by `spread` (in logs) from its ratio at the smaller size. The
+  // former keys stay at the front of truth() and history().
   void Grow(int classes, double spread);
-  // From now on: a step has its calls in another order, and one more.
+  // From now on a step has its calls in another order, and one more call.
   void ReorderCalls();
-  // From now on: the structure LSTM has reported so many changes, and recognises this stage.
+  // From now on the structure LSTM has reported `changes` changes, and recognises this stage.
   void Recognise(uint32_t changes, ZeroStage stage) {
     structure_changes_ = changes;
     stage_ = stage;
   }
-  // From now on: a step has calls of these keys, in this order.
+  // From now on a step has calls of these keys, in this order.
   void UsePlaces(const std::vector<size_t>& places);
-  // From now on: the device's clock is so many nanoseconds ahead of what it was.
+  // From now on the device's clock is `ns` nanoseconds ahead of what it was.
   void ShiftDeviceClock(int64_t ns) { device_shift_ns_ += ns; }
-  // The whole job stands still for so long.
+  // Pauses the whole job for `ns` nanoseconds.
   void StandStill(int64_t ns) { now_ns_ += ns; }
-  // From now on: no step is like the one before it.
+  // From now on no step is like the one before it.
   void LoseSteps() { has_steps_ = false; }
   void DelayRanks(double skew_share) { skew_share_ = skew_share; }
 
   const Guard& guard() const { return guard_; }
   const std::vector<TrueKey>& truth() const { return truth_; }
   const std::vector<KeyHistory>& history() const { return history_; }
-  // The choice of the version in use.
+  // Returns the choice of the version in use.
   CollectiveConfig ChoiceOf(size_t key) const;
   double RatioOf(size_t key, const CollectiveConfig& config) const;
   int64_t now_ns() const { return now_ns_; }
@@ -158,7 +159,8 @@ class SimulatedJob {
   uint64_t trials() const { return trials_; }
   double timing_ns() const { return timing_ns_; }
   double worst_trial_ratio() const { return worst_trial_ratio_; }
-  // Loss over the calls so far, as share of NCCL's time; below 0: a gain. Timing's cost included.
+  // Returns the loss over the calls so far as a share of NCCL's time, including the cost of timing; below 0
+  // it is a gain.
   double LossShare() const;
   double LossNs() const;
   double NcclNs() const;
@@ -166,24 +168,25 @@ class SimulatedJob {
  private:
   void MakeKeys();
   void DrawKeys();
-  // Of truth_; its size if it is none of the job's keys.
+  // Returns the index in truth_; its size for a key that is none of the job's.
   size_t IndexOf(const TableKey& key) const;
   void DrawRatios(TrueKey& key);
   const TrueKey::Config* Find(size_t key, const CollectiveConfig& config) const;
-  // What the program does until the next call.
+  // Returns the time that the program needs until the next call.
   double PassedNs(size_t key, const CollectiveConfig& config, double transfer_ns);
   KeyKnowledge Knowledge(const TableKey& key) const;
   void Call(size_t key, int place);
   double NoiseOf(int place);
   int64_t Skew(double transfer_ns);
   bool TimedByPlan(const KeyPlan& entry, bool samples, uint32_t ordinal) const;
-  // Moves the host's clock to when the call is issued.
+  // Moves the host's clock to the time at which the call is issued.
   void Issue();
-  // Calls by which the host may run ahead.
+  // Returns the number of calls by which the host may run ahead.
   size_t CallsAhead() const { return static_cast<size_t>(options_.runs_ahead * options_.calls_per_step); }
-  // The times that the call has.
+  // Gives the call its times.
   void Time(bool by_plan, double transfer_ns, GuardedCall& call);
-  // Nanoseconds that setting up the algorithm's connections takes: 0 but for the first use of Tree.
+  // Returns the nanoseconds that setting up the algorithm's connections takes: 0 except for the first use of
+  // Tree.
   double SetupNs(Algorithm algorithm);
   void Deliver();
   void Step();

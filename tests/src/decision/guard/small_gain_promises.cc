@@ -17,10 +17,10 @@ constexpr int64_t kComputedNs = 12'000'000;  // in a step
 constexpr double kStepNoise = 0.02;
 constexpr int kSteps = 400;
 constexpr int kManySteps = 4 * kSteps;
-// This gain is to be found within kManySteps in two of three jobs of each kind of noise.
-// docs/results/guard.md says what becomes of smaller ones.
+// A gain of this share must be found within kManySteps in two of three jobs of each kind of noise.
+// docs/results/guard.md says how many smaller gains are found.
 constexpr double kMostlyFound = 0.05;
-// Of jobs in which no config is faster, one in so many may adopt one.
+// One in this many jobs may adopt a config although none is faster.
 constexpr int kJobsOfAWrongAdoption = 1000;
 
 JobOptions Of(JobOptions job_options, double one_channel_ratio) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the whole guard finds where one config makes a step shorter by a small share, and what it adopts where
-// none does.
+// Promises about what the whole guard finds if one config makes a step shorter by a small share, and about
+// what it adopts if none does.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace dynamiccl::testing {
 
-// In both, steps vary by 2 % beside the noise of their calls.
+// In the jobs of both promises steps vary by 2 %, in addition to the noise of their calls.
 
 // One channel of Ring/Simple on every key makes a step shorter by 0.5 to 5 %. The figures say in how many
 // jobs the guard uses it after 400 and after 1,600 steps.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares that are waited for, of programs whose truth is known.
+// Tests the estimated shares that the program waits for, on programs with known shares.
 #include "src/decision/guard/step_effects.h"
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 namespace dynamiccl {
 namespace {
 
-// Steps of two calls each of four keys, of which the program waits for a share; one call in two takes up to
-// half as long again.
+// A program with steps of two calls of each of four keys. The program waits for a share of each call. Every
+// second call takes up to half as long again.
 class Program {
  public:
   explicit Program(uint64_t seed) : random_(seed) {}
@@ -72,8 +72,8 @@ TEST(WaitedShares, LevelsAreKnownOnlyWhereTheyAreClear) {
   EXPECT_EQ(shares.LevelOf(2), Criticality::kExposed) << "the program is another one now";
 }
 
-// Steps that used other configs in calls without times: what they took more is not known, so they count for
-// nothing.
+// Some steps used other configs in calls without times. How much longer these calls took is not known, so the
+// steps do not count.
 TEST(WaitedShares, StepsWithUnknownExcessAreLeftOut) {
   Program program(3);
   program.Steps(500, 0.015);

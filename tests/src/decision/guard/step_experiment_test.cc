@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls cut into steps, and what the steps say.
+// Tests how calls are divided into steps, and what the steps show.
 #include "src/decision/guard/step_experiment.h"
 
 #include <gtest/gtest.h>
@@ -18,18 +18,19 @@ constexpr CollectiveConfig kRing{Algorithm::kRing, Protocol::kSimple, 1};
 constexpr TableKey kGather{Collective::kAllGather, {60}, Role::kParameterGather};
 constexpr TableKey kReduce{Collective::kReduceScatter, {64}, Role::kGradientReduce};
 
-// Steps of three calls: two gathers and a reduction; other calls of the communicator lie between them.
+// A program with steps of three calls: two gathers and a reduction. Other calls of the communicator lie
+// between them.
 class Program {
  public:
   Program() { experiment.Begin({1000, 5}); }
-  // One step of `step_ns`.
+  // Makes one step of `step_ns`.
   void Step(const CollectiveConfig& gather, const CollectiveConfig& reduce, int64_t step_ns) {
     Call(kGather, gather, 0);
     Call(kGather, gather, 2);
     Call(kReduce, reduce, 4);
     Pass(step_ns);
   }
-  // The calls of a step were made.
+  // Passes the time of a step after its calls were made.
   void Pass(int64_t step_ns) {
     call_ += 5;
     now_ns_ += step_ns;
@@ -49,8 +50,8 @@ class Program {
   bool takes_part = true;      // the keys, in the experiment
   bool device_tells = false;   // when calls began on the device
   bool device_stands = false;  // its clock does not advance
-  // Nanoseconds of which the host issues all calls at once, after which it waits for the device; 0: it does
-  // not run ahead.
+  // The host issues the calls of this many nanoseconds at once, and then waits for the device; 0: it does not
+  // run ahead.
   int64_t ahead_ns = 0;
 
  private:
@@ -58,7 +59,7 @@ class Program {
   int64_t now_ns_ = 0;
 };
 
-// One step in four uses the ring for the gathers and takes 30 % less.
+// Runs steps of which one in four uses the ring for the gathers and takes 30 % less.
 void RunSteps(Program& program, int steps, uint64_t seed = 1) {
   std::mt19937_64 random(seed);
   for (int i = 0; i < steps; ++i) {
@@ -79,7 +80,8 @@ TEST(StepExperiment, SeesWhatAConfigDoesToSteps) {
   EXPECT_EQ(program.experiment.Seen(KeyCode(kReduce), kRing, kLeaveNcclAlone).steps, 0u);
 }
 
-// The first step is left out and the next 12 fill a block, so the others are of one that is under way.
+// The first step is left out and the next 12 fill a block, so the remaining steps belong to the block in
+// progress.
 TEST(StepExperiment, SaysWhatAConfigHasCostInTheBlockUnderWay) {
   Program program;
   const auto step = [&](const CollectiveConfig& gather, int64_t milliseconds) {
@@ -96,7 +98,7 @@ TEST(StepExperiment, SaysWhatAConfigHasCostInTheBlockUnderWay) {
   EXPECT_EQ(program.Seen().steps, 0u) << "the block is not judged yet";
 }
 
-// A host that issues ten steps at once shows nothing; the device does.
+// The host issues ten steps at once, so its clock shows nothing, but the device's clock does.
 TEST(StepExperiment, TheDeviceSaysHowLongStepsTookOfAHostThatRunsAhead) {
   Program program;
   program.ahead_ns = 100'000'000;
@@ -122,8 +124,8 @@ TEST(StepExperiment, AStepThatTheDeviceDidNotTimeIsLeftOutUntilTheDeviceIsSilent
   EXPECT_EQ(program.experiment.blocks(), 3u) << "timed by when calls are issued";
 }
 
-// By the host's clock ten steps take no time and the eleventh takes that of eleven. What that clock told must
-// not make a step by the device's clock look slow.
+// By the host's clock ten steps take no time, and the eleventh takes the time of all. Averages by this clock
+// must not make a step by the device's clock look slow.
 TEST(StepExperiment, ForgetsAveragesWithTheClockThatToldThem) {
   Program program;
   program.ahead_ns = 100'000'000;
@@ -151,8 +153,8 @@ TEST(StepExperiment, AStepInWhichAKeyUsedTwoConfigsSaysNothing) {
   EXPECT_EQ(program.experiment.blocks(), 0u);
 }
 
-// A choice that is in use while nothing is drawn was taken for NCCL's own, and then for no gain at all.
-// When the keys begin to be tried one by one, some steps still use the config that all keys tried together.
+// When keys begin to be tried one by one, some steps still use the config that all keys tried together. Such
+// a step says nothing: the config is neither NCCL's choice nor an arm of this experiment.
 TEST(StepExperiment, AStepWithTrialsOfKeysThatTakeNoPartSaysNothing) {
   Program program;
   for (int i = 0; i < 12; ++i) program.Step(kLeaveNcclAlone, kLeaveNcclAlone, 10'000'000);
@@ -181,7 +183,8 @@ TEST(StepExperiment, AChoiceCountsWhileItsKeyDrawsNothing) {
   EXPECT_NEAR(experiment.Seen(KeyCode(kGather), kRing, kLeaveNcclAlone).effect.mean, std::log(0.7), 0.02);
 }
 
-// What is left of a step's time without its arms; nothing where an arm is not known, or calls were samples.
+// The time of a step without its arms is its time less their effects. It is not known if an arm's effect is
+// not known, or if calls were samples.
 TEST(StepExperiment, SaysWhatAStepTakesWithoutItsArms) {
   StepExperiment experiment;
   experiment.Begin({0, 1});
@@ -195,7 +198,7 @@ TEST(StepExperiment, SaysWhatAStepTakesWithoutItsArms) {
     levels.push_back(experiment.Take(call, true));
     now_ns += arm ? 7'000'000 : 10'000'000;
   }
-  // A step ends with the first call of the next one, and the first is compared with none.
+  // A step ends with the first call of the next step. The first step has no predecessor to compare with.
   EXPECT_FALSE(levels[2]) << "nothing is known of the arm before the first block";
   for (size_t i = 60; i < levels.size(); ++i) {
     ASSERT_TRUE(levels[i]) << i;
@@ -210,7 +213,7 @@ TEST(StepExperiment, ACapturedStepSaysNothing) {
   EXPECT_EQ(program.experiment.blocks(), 0u);
 }
 
-// An evaluation of other calls and another length after every tenth step.
+// After every tenth step comes an evaluation with other calls and another length.
 TEST(StepExperiment, StepsWithOtherCallsAreLeftOut) {
   Program program;
   for (uint64_t i = 0; i < 30; ++i) {
@@ -221,8 +224,8 @@ TEST(StepExperiment, StepsWithOtherCallsAreLeftOut) {
   EXPECT_NEAR(program.Seen().effect.mean, std::log(0.7), 0.03);
 }
 
-// After every tenth step an evaluation of as many calls as a step has, which takes half as long. Only in it
-// a key of its own uses an arm, which would else be credited with the shorter time.
+// After every tenth step comes an evaluation with as many calls as a step, which takes half as long. A key
+// that occurs only in evaluations uses an arm, which must not be credited with the shorter time.
 TEST(StepExperiment, StepsOfAsManyOtherCallsAreLeftOut) {
   constexpr TableKey kEvaluated{Collective::kAllGather, {50}, Role::kParameterGather};
   const auto digest_of = [](const TableKey& key) {
@@ -251,8 +254,8 @@ TEST(StepExperiment, BeginsAnewWithOtherSteps) {
   EXPECT_EQ(program.experiment.blocks(), 0u);
 }
 
-// An arm that makes a step eight times as long has cost seven steps, at once and when its block is complete.
-// A step without arms that takes as long is a stall.
+// An arm that makes a step eight times as long has cost seven steps. This cost is known at once, and is the
+// same when its block is complete. A step without arms that takes as long is a stall.
 TEST(StepExperiment, AGrossArmIsChargedInFullAndAtOnce) {
   Program program;
   for (int i = 0; i < 40; ++i) program.Step(kLeaveNcclAlone, kLeaveNcclAlone, 10'000'000);
@@ -266,8 +269,8 @@ TEST(StepExperiment, AGrossArmIsChargedInFullAndAtOnce) {
   EXPECT_NEAR(program.experiment.lost_ns(), 70e6, 15e6);
 }
 
-// After every 23rd step the program writes a checkpoint, which takes as long as nine steps. Ten steps of 40
-// that use an arm meet one.
+// After every 23rd step the program writes a checkpoint, which takes as long as nine steps. Of 40 steps that
+// use an arm, ten include a checkpoint.
 TEST(StepExperiment, ArmsDoNotPayForCheckpointsThatMeetAllSteps) {
   Program program;
   for (int i = 0; i < 920; ++i) {
@@ -286,7 +289,7 @@ TEST(StepExperiment, AnArmThatStallsPaysForItsStalls) {
   EXPECT_NEAR(program.experiment.lost_ns(), 900e6, 50e6);
 }
 
-// What steps without arms have shown of stalls is still known when the experiment begins anew.
+// The stall rate of steps without arms is still known when the experiment begins again.
 TEST(StepExperiment, StallsOfStepsWithoutArmsAreRemembered) {
   Program program;
   for (int i = 0; i < 240; ++i)
@@ -297,8 +300,8 @@ TEST(StepExperiment, StallsOfStepsWithoutArmsAreRemembered) {
   EXPECT_LT(program.experiment.lost_ns(), 20e6);
 }
 
-// By the host's clock one step in ten is long, since the host then waits for its device. That says nothing of
-// stalls, so by the device's clock an arm pays for each of its long steps.
+// By the host's clock one step in ten is long, because the host then waits for its device. That is no stall.
+// So by the device's clock an arm pays for each of its long steps.
 TEST(StepExperiment, LongStepsByTheHostsClockExcuseNoArm) {
   Program program;
   program.ahead_ns = 100'000'000;
@@ -316,7 +319,7 @@ TEST(StepExperiment, LossesAreCounted) {
   EXPECT_NEAR(program.experiment.lost_ns(), 31 * 2e6, 8e6);
 }
 
-// More configs than the regression has room for: the oldest make room.
+// There are more configs than the regression has room for, so the oldest are dropped.
 TEST(StepExperiment, OldConfigsMakeRoom) {
   Program program;
   std::mt19937_64 random(1);

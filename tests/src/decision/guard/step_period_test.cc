@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Periods of programs whose steps are known.
+// Tests the periods found for programs whose steps are known.
 #include "src/decision/guard/step_period.h"
 
 #include <gtest/gtest.h>
@@ -86,7 +86,8 @@ TEST(StepPeriod, ARandomProgramHasNone) {
   }
 }
 
-// Gathers of equal layers, then gathers and reduces of them: long stretches with periods of their own.
+// Gathers of equal layers come first, then gathers and reductions of the same layers: long stretches with
+// periods of their own, which are no steps.
 TEST(StepPeriod, LayersAreNoSteps) {
   std::vector<uint32_t> step(96, 1);
   for (int layer = 0; layer < 96; ++layer) step.insert(step.end(), {1, 2});
@@ -116,7 +117,7 @@ TEST(StepPeriod, StartupAndRareCallsDoNotHideIt) {
   }
 }
 
-// What comes back regularly is part of a larger step.
+// An evaluation that comes back regularly is part of a larger step.
 TEST(StepPeriod, RegularEvaluationsMakeALongerStep) {
   std::mt19937_64 random(5);
   const auto step = RandomStep(random, 30);

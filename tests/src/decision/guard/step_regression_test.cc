@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What steps say about configs, on steps whose true effects the test knows.
+// Tests the estimated effects of configs, on steps whose true effects are known.
 #include "src/decision/guard/step_regression.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kBlock = 16;
 
-// Steps of `configs` configs, each of which every step uses with probability `share`.
+// Generates steps. Every step uses each of `configs` configs with probability `share`.
 class Steps {
  public:
   Steps(uint64_t seed, std::vector<double> effects, double noise)
@@ -23,7 +23,7 @@ class Steps {
     for (size_t i = 0; i < effects_.size(); ++i) regression_.AddConfig();
   }
   double share = 0.2;
-  // Added to the log of a step's time, by its number.
+  // Is added to the log of a step's time, by the step's number.
   std::function<double(int)> disturbance = [](int) { return 0.0; };
 
   void Run(int blocks) {
@@ -67,8 +67,8 @@ TEST(StepRegression, FindsManyEffectsAtOnce) {
   EXPECT_NEAR(steps.regression().noise(), 0.02, 0.005);
 }
 
-// 1,000 jobs without any effect: in how many of them one of 12 configs passes for faster after some block, by
-// the measure that adoptions need.
+// Returns how many of 1,000 jobs without any effect take one of 12 configs for faster after some block, by
+// the limit that adoptions use.
 int WrongJobs(const std::function<double(int)>& disturbance) {
   int wrong = 0;
   for (uint64_t seed = 1; seed <= 1000; ++seed) {

@@ -9,13 +9,13 @@
 namespace dynamiccl {
 namespace {
 
-// Steps of a program with noise of 7 %, as on a busy machine.
+// A program whose steps vary by 7 %, as on a busy machine.
 class Program {
  public:
   explicit Program(uint64_t seed, double step_ns = 25e6) : random_(seed), step_ns_(step_ns) {}
 
-  // Takes so many steps, each `factor` times as long as at first. Returns the number of the step with which
-  // the watch reports a change; 0: with none.
+  // Makes n steps, each `factor` times as long as at first. Returns the number of the step with which the
+  // watch reports a change; 0: none.
   int Steps(int n, double factor) {
     for (int i = 1; i <= n; ++i) {
       const double noise = std::normal_distribution(0.0, 0.07)(random_);
@@ -76,7 +76,7 @@ TEST(StepWatch, NoiseIsNoChange) {
   for (uint64_t seed = 1; seed <= 50; ++seed) EXPECT_EQ(Program(seed).Steps(2000, 1), 0) << seed;
 }
 
-// 300 ms of other traffic, every ten seconds.
+// Other traffic slows 300 ms of every ten seconds.
 TEST(StepWatch, ABurstIsNoChange) {
   Program program(2, 10e6);
   for (int i = 0; i < 20; ++i) {

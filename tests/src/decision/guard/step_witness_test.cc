@@ -9,11 +9,11 @@
 namespace dynamiccl {
 namespace {
 
-// Steps of 30 ms that vary by themselves, in logs: from step to step, and in waves of some fifty steps.
+// Generates steps of 30 ms. Their times vary (in logs) from step to step, and in waves of some fifty steps.
 class Steps {
  public:
   Steps(unsigned seed, double noise, double waves = 0) : random_(seed), noise_(0, noise), waves_(waves) {}
-  // Adds steps that take `effect` times as long until the witness says something, or `most` of them.
+  // Adds steps that take `effect` times as long until the witness answers, at most `most` of them.
   std::optional<bool> Run(double effect, int most) {
     for (int i = 0; i < most; ++i) {
       if (waves_ > 0) {

@@ -24,7 +24,7 @@ TablePlan PlanOfSteps() {
   plan.step_origin = kOrigin;
   return plan;
 }
-// The arm that the key uses in a step; -1: none.
+// Returns the arm that the key uses in a step; -1: none.
 int ArmIn(const TablePlan& plan, const KeyPlan& key, uint64_t step) {
   return UseOf(plan, key, false, {0, kOrigin + step * kStepCalls}).arm;
 }
@@ -73,7 +73,7 @@ TEST(TablePlan, NcclsOwnAsAnArmIsADefaultSample) {
   EXPECT_EQ(UseOf(plan, key, true, {0, kOrigin}), (PlannedUse{CallUse::kDefaultSample, 0}));
 }
 
-// What one key uses says nothing about what another one uses: else their effects could not be told apart.
+// The arm of one key must not depend on the arm of another: else their effects could not be separated.
 TEST(TablePlan, KeysDrawIndependently) {
   const TablePlan plan = PlanOfSteps();
   const KeyPlan a = KeyWith({kTreeLl, kRingLl});
@@ -93,7 +93,8 @@ TEST(TablePlan, KeysDrawIndependently) {
   EXPECT_NEAR(in_both, kSteps / 64, 150);
 }
 
-// Keys that join use one config together, those whose collective does not have it keep their choice.
+// Keys that take part in a common search use one config in the same steps. A key whose collective does not
+// have that config keeps its choice.
 TEST(TablePlan, CommonArmsAreUsedByAllKeysInTheSameSteps) {
   TablePlan plan = PlanOfSteps();
   plan.common = {kRingLl, kTreeLl};
@@ -148,7 +149,7 @@ TEST(TablePlan, ALeaderPausesInOneOfSoManyStepsAndIsChallengedInOthers) {
   EXPECT_EQ(UseOf(plan, key, false, {0, kOrigin - 1}), PlannedUse{}) << "before the first step";
 }
 
-// So that what timing costs is no effect of an arm.
+// The cost of timing must not look like an effect of an arm.
 TEST(TablePlan, WhichStepsAreTimedDoesNotDependOnArms) {
   const TablePlan plan = PlanOfSteps();
   const KeyPlan key = KeyWith({kTreeLl, kRingLl});
@@ -217,8 +218,8 @@ TEST(TablePlan, NcclsChoiceIsTimedNowAndThenUntilItIsKnown) {
   EXPECT_NEAR(timed, 24 + 200, 4) << "then 1 % of the calls";
 }
 
-// A step of 40 calls in which the key has 4: with a fixed place a sample would always meet the same of the
-// four.
+// A step has 40 calls, 4 of them of the key. If samples were at fixed distances, they would always meet the
+// same one of the four.
 TEST(TablePlan, SamplesMeetEveryPlaceOfAStep) {
   const TablePlan plan;
   KeyPlan key = KeyWith({});

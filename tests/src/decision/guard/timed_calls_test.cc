@@ -27,7 +27,7 @@ std::vector<CallTime> Time(uint64_t number, int64_t ns) {
 
 class TimedCallsTest : public ::testing::Test {
  protected:
-  // Of the next call; -2: it waits.
+  // Returns the time of the next call; -2: the call still waits for its time.
   int64_t Next(int64_t now_ns = 2000) {
     const auto call = calls_.Next(now_ns);
     if (!call) return -2;
@@ -197,7 +197,8 @@ TEST_F(TimedCallsTest, StrangersAndLateTimesChangeNothing) {
   EXPECT_EQ(Next(), 20);
 }
 
-// Messages of any size and delay, in each rank's order: every call comes out once, in order, with its time.
+// Messages have any size and delay, and keep the order of each rank. Every call must come out once, in order,
+// with its time.
 TEST(TimedCallsRandom, EveryCallGetsItsOwnTime) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(seed);

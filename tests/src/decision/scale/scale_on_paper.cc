@@ -16,7 +16,7 @@ constexpr double kTimingCost = 0.04;
 // These are the values of plugin/runtime/switch_thread.cc and plugin/times/times_report.h.
 constexpr double kTimesTogether = 4, kSendTimesSeconds = 0.02;
 
-// One job, step window by step window.
+// The course of one job, one entry for each window of steps.
 struct Course {
   std::vector<double> window_ns;
   double total_ns = 0;
@@ -54,7 +54,7 @@ Course Run(SimulatedJob& job, const ScaledStep& after, int steps) {
   return course;
 }
 
-// Nanoseconds of a step without noise, by the configs' effects on steps.
+// Returns the nanoseconds of a step without noise, computed from the configs' effects on steps.
 double StepNs(const ScaledStep& step, const SimulatedJob* job) {
   double ns = step.compute_ns;
   for (const size_t key : step.places) {

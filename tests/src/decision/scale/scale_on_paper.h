@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs of many ranks on simulated systems, each run twice with the same noise: under the shipped guard, and
-// with NCCL's picks alone.
+// Runs jobs of many ranks on simulated systems. Each job runs twice with the same noise: under the shipped
+// guard, and with NCCL's picks alone.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace dynamiccl::testing {
 
-// Steps of a job, and the change of the fabric in its middle.
+// The number of steps of a job, and the change of the fabric at half of them.
 struct ScaleEvent {
   const char* name = "";
   std::vector<NetworkLoad> before, after;
@@ -22,11 +22,12 @@ struct ScaleOptions {
   int steps = 1000;
   int seeds = 5;
   double step_noise = 0.02;
-  // Configs that are expected to take more than so many times NCCL's time are not tried; 0: as shipped.
+  // Configs that are expected to take more than this many times NCCL's time are not tried; 0: the shipped
+  // limit.
   double most_predicted = 0;
 };
 
-// Shares of the time of the same job with NCCL's picks; one value a seed.
+// Times as shares of the time of the same job with NCCL's picks, one value for each seed.
 struct ScaleResult {
   ScaledStep before, after;
   std::vector<double> gained;        // of the whole job; below 0: lost
@@ -42,12 +43,13 @@ struct ScaleResult {
 
 Result<ScaleResult> RunAtScale(const ScaledCase& scaled, const ScaleEvent& event,
                                const ScaleOptions& options);
-// The same for steps that are known.
+// Does the same for steps that are given.
 ScaleResult RunSteps(const ScaledStep& before, const ScaledStep& after, int ranks,
                      const ScaleOptions& options);
 
-// Messages a second that ranks send to the leader where no table changes. Digests of decisions: one a rank
-// and second, where calls are new. Times of calls, at most: four together, or after 20 ms what is there.
+// Returns the messages that ranks send to the leader in a second while no table changes. Digests of
+// decisions: one for each rank and second with new calls. Times of calls, at most: one message for four
+// times, or for all there are after 20 ms.
 double DigestRate(int ranks, double calls_per_second);
 double TimesRate(int ranks, double timed_per_second);
 

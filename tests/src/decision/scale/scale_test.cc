@@ -22,7 +22,8 @@ uint64_t Sent(const SwitchCost& cost, SwitchKind kind) {
   return cost.messages[static_cast<size_t>(kind)];
 }
 
-// Gives every config of every key this ratio. The program waits for the same share of it as of NCCL's.
+// Gives every config of every key this ratio. The program waits for the same share of the config's time as of
+// NCCL's.
 ScaledStep WithRatio(ScaledStep step, double ratio) {
   step.best_ns = step.compute_ns + ratio * (step.nccl_ns - step.compute_ns);
   for (TrueKey& key : step.keys) {
@@ -49,7 +50,7 @@ TEST(SwitchCost, IsThreeMessagesARank) {
   }
 }
 
-// 600 messages of 100 us take 60 ms, and after 50 ms the leader and the ranks repeat what they sent.
+// 600 messages of 100 us take 60 ms, but after 50 ms the leader and the ranks send again.
 TEST(SwitchCost, RepeatsWhereTheLeaderIsSlow) {
   const SwitchCost cost = CostOfSwitch(600, {.leader_message_ns = 100'000}, false);
   EXPECT_TRUE(cost.committed);
@@ -57,7 +58,8 @@ TEST(SwitchCost, RepeatsWhereTheLeaderIsSlow) {
   EXPECT_GT(Sent(cost, SwitchKind::kPledge), 600u);
 }
 
-// Eight calls of 0.2 ms are over before 512 ranks are asked: attempts fail until the boundary is far enough.
+// Eight calls of 0.2 ms end before 512 ranks are asked, so attempts fail until the boundary is far enough
+// ahead.
 TEST(SwitchCost, TriesAgainWhereTheBoundaryIsTooNear) {
   const SwitchCost cost = CostOfSwitch(512, {.call_ns = 200'000}, true);
   EXPECT_TRUE(cost.committed);
@@ -73,8 +75,8 @@ TEST(MessageRates, AreThoseOfTheRuntime) {
   EXPECT_DOUBLE_EQ(TimesRate(4096, 400), 2400);    // four together, and the rest of each 20 ms
 }
 
-// A step of the closed loop at NCCL's picks takes what the simulator says, and a healthy call the closed
-// form.
+// At NCCL's picks, a step of the closed loop takes the time that the simulator gives, and a call on a healthy
+// fabric the time of the closed form.
 TEST(ScaledStep, IsTheSimulatedStep) {
   const ScaledStep step = StepOf("fsdp2");
   const ScaleResult result = RunSteps(WithRatio(step, 1), WithRatio(step, 1), 64, {.steps = 20, .seeds = 1});
@@ -104,7 +106,7 @@ TEST(ScaledStep, TakesLongerUnderALoad) {
   EXPECT_NEAR(slow.compute_ns, healthy.compute_ns, 0.02 * healthy.compute_ns);
 }
 
-// Where all configs are equal nothing is gained, only timing is lost, and the regret is 0 whatever is chosen.
+// If all configs are equal, nothing is gained, only timing costs, and the regret is 0 for any choice.
 TEST(ScaleOnPaper, EqualConfigsGainNothing) {
   const ScaledStep step = WithRatio(StepOf("fsdp2"), 1);
   const ScaleResult result = RunSteps(step, step, 64, kShort);
@@ -117,7 +119,7 @@ TEST(ScaleOnPaper, EqualConfigsGainNothing) {
   }
 }
 
-// Without any config to try, the job under the guard is the job without it.
+// Without a config to try, the job takes the same time with and without the guard.
 TEST(ScaleOnPaper, NothingToTryCostsNothing) {
   ScaledStep step = StepOf("ddp");
   for (TrueKey& key : step.keys) key.configs.clear();

@@ -14,7 +14,8 @@
 namespace dynamiccl::testing {
 namespace {
 
-// One sequence a rank. FSDP2 shards 6.7 billion parameters in bfloat16, DDP copies 1.6 billion in float32.
+// Each rank has one sequence. FSDP2 shards 6.7 billion parameters in bfloat16; DDP replicates 1.6 billion in
+// float32.
 constexpr const char* kShardedModel = "llama";
 constexpr const char* kCopiedModel = "gpt:layers=48,hidden=1600";
 
@@ -37,7 +38,7 @@ System WithLimits(System system, int n_ranks) {
   return system;
 }
 
-// Bytes on the wire for a byte of payload: LL sends a flag with every word, LL128 one in sixteen.
+// Returns the bytes on the wire for a byte of payload: LL sends a flag with every word, LL128 one in sixteen.
 double WireShare(Protocol protocol) {
   if (protocol == Protocol::kLL) return 2;
   return protocol == Protocol::kLL128 ? 128.0 / 120 : 1;
@@ -84,7 +85,8 @@ class StepSimulation {
     return {};
   }
 
-  // Times with `configs` by key; a key without one uses NCCL's pick. All channels unless a config says less.
+  // Returns the times with these configs, by key. A key without one uses NCCL's pick. A config without a
+  // number of channels uses all.
   Result<std::vector<KeyTimes>> Run(const std::map<size_t, CollectiveConfig>& configs) {
     auto& collectives = job_.programs[0].collectives;
     for (size_t i = 0; i < collectives.size(); ++i) {
@@ -116,7 +118,7 @@ class StepSimulation {
   const std::vector<size_t>& places() const { return places_; }
 
  private:
-  // The simulator counts payload; under a load of strangers the bytes on the wire matter.
+  // The simulator counts payload, but under a load of other jobs the bytes on the wire matter.
   Result<TransferDemand> DemandOf(size_t call, const CollectiveConfig& config) {
     const bool grouped = job_.programs[0].collectives[call].demand.latency_ns == 0;
     DYNAMICCL_TRY(TransferDemand demand,
@@ -173,7 +175,7 @@ Result<JudgedKey> Judge(StepSimulation& simulation, size_t number, const KeyTime
   }
   for (const CollectiveConfig& config :
        EnumerateConfigs(simulation.Allowed(table_key), simulation.max_channels())) {
-    // A pair without a price here would be simulated as the cheapest one.
+    // A pair of algorithm and protocol without a price here would be simulated as the cheapest pair.
     if (config.channels != simulation.max_channels() || !simulation.Has(table_key, config)) continue;
     DYNAMICCL_TRY(const auto times, simulation.Run({{number, config}}));
     better(times[number].step_ns, config, judged.best_ns, judged.best);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One generated training step at many ranks as the keys of a job under the guard: what NCCL's own pick and
-// every other config takes on a simulated system, and how much of it the program waits for.
+// Computes one generated training step at many ranks as the keys of a job under the guard: the time of NCCL's
+// pick and of every other config on a simulated system, and the share of it that the program waits for.
 #pragma once
 
 #include <string>
@@ -25,14 +25,14 @@ struct ScaledStep {
   std::vector<size_t> places;  // key of each call of the step
   double compute_ns = 0;       // what the step takes beside what it waits for
   double nccl_ns = 0;          // the step with NCCL's own picks
-  // With the best legal config of every key, and with the best one that a job may try. Best for the step:
-  // each key's config is judged by the step that it makes, the other keys being NCCL's.
+  // Step times with the best legal config of every key, and with the best one that a job may try. A key's
+  // config is judged by the step that it makes while the other keys use NCCL's picks.
   double best_ns = 0;
   double best_tried_ns = 0;
 };
 
-// Each key's configs are those of UnlikeFirst in its order, with its predictions for the healthy fabric. A
-// config's effect on the step is simulated with the other keys at NCCL's pick, and effects add up.
+// The configs of a key are those of UnlikeFirst, in its order, with its predictions for the healthy fabric. A
+// config's effect on the step is simulated with the other keys at NCCL's pick, and effects are added.
 Result<ScaledStep> StepAtScale(const ScaledCase& scaled);
 
 }  // namespace dynamiccl::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of docs/results/scale.md.
+// Prints the table of docs/results/scale.md.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

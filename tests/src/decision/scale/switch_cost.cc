@@ -14,7 +14,7 @@
 namespace dynamiccl::testing {
 namespace {
 
-// As in plugin/runtime: periods of a busy leader and of a rank with an armed boundary.
+// Periods of a busy leader and of a rank with an armed boundary, as in plugin/runtime.
 constexpr int64_t kLeaderTickNs = 1'000'000;
 constexpr int64_t kMemberTickNs = 10'000'000;
 
@@ -38,7 +38,7 @@ class SwitchingCommunicator {
     while (!AllUse(version_) && (leader_.busy() || cost_.committed)) RunOne();
     cost_.calls = call_ - 1 - from_call;
     cost_.ns = now_ns_ - from_ns;
-    // Adoptions have a spacing, in which late messages arrive.
+    // Late messages arrive between two adoptions, which keep a spacing.
     for (const int64_t until_ns = now_ns_ + kAdoptionSpacingNs; now_ns_ < until_ns;) RunOne();
     return cost_;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one switch of the table costs a communicator of many ranks: the shipped SwitchLeader and SwitchMembers
-// in virtual time, on a network that loses nothing, with a leader that handles one message after the other.
+// Computes the cost of one switch of the table for a communicator of many ranks. It runs the shipped
+// SwitchLeader and SwitchMembers in virtual time, on a network that loses nothing, with a leader that handles
+// one message after the other.
 #pragma once
 
 #include <array>
@@ -15,7 +16,7 @@ struct SwitchNetwork {
   int64_t call_ns = 5'000'000;  // from one call of the communicator to the next
 };
 
-// Counts of single messages: one to all ranks counts as often as there are ranks.
+// Counts single messages: a message to all ranks counts once for each rank.
 struct SwitchCost {
   std::array<uint64_t, 5> messages{};  // by SwitchKind
   int attempts = 0;
@@ -26,7 +27,8 @@ struct SwitchCost {
   uint64_t total() const;
 };
 
-// The first switch of the communicator, whose leader knows nothing about round trips, or a later one.
+// Returns the cost of the first switch of a communicator, whose leader does not know the round trips yet, or
+// of a later one.
 SwitchCost CostOfSwitch(int n_ranks, const SwitchNetwork& network, bool first);
 
 }  // namespace dynamiccl::testing

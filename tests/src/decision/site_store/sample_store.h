@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Site stores of random, legal entries and findings.
+// Makes site stores of random, legal entries and findings.
 #pragma once
 
 #include <random>
@@ -45,7 +45,7 @@ inline FindingKey RandomFindingKey(std::mt19937_64& random) {
           static_cast<ChannelCount>(random() % kChannelCounts)};
 }
 
-// Its numbers are sums of powers of two, which a file keeps exactly.
+// Returns a finding whose numbers are sums of powers of two, which a file keeps exactly.
 inline StepFinding RandomFinding(std::mt19937_64& random) {
   const auto eighths = [&](int most) { return static_cast<double>(random() % (8 * most)) / 8; };
   return {{eighths(4), eighths(1)},
@@ -55,7 +55,7 @@ inline StepFinding RandomFinding(std::mt19937_64& random) {
           kNow - static_cast<int64_t>(random() % (20 * kDay))};
 }
 
-// A store with so many entries, less those with equal keys, and half as many findings.
+// Returns a store with `entries` entries, less those with equal keys, and half as many findings.
 inline SiteStore RandomStore(uint64_t seed, int entries) {
   std::mt19937_64 random(seed);
   SiteStore store;

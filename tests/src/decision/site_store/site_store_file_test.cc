@@ -44,7 +44,7 @@ void Seal(std::vector<std::byte>& bytes) {
   std::memcpy(bytes.data() + bytes.size() - 32, digest.data(), digest.size());
 }
 
-// The error about a file of five entries and two findings in which one byte has another value.
+// Returns the error about a file of five entries and two findings in which one byte has another value.
 std::string MessageWith(size_t offset, uint8_t value) {
   std::vector<std::byte> bytes = FormatSiteStore(RandomStore(2, 5));
   bytes[offset] = std::byte{value};
@@ -155,7 +155,7 @@ TEST_F(SiteStoreFile, WhatRunsLearnIsMerged) {
   EXPECT_TRUE(*ReadSiteStore(path_) == both);
 }
 
-// Eight jobs that end at once: none of what they learnt is lost.
+// Eight jobs end at the same time, and nothing that they learnt is lost.
 TEST_F(SiteStoreFile, JobsThatWriteAtOnceLoseNothing) {
   std::vector<std::thread> jobs;
   for (uint32_t job = 0; job < 8; ++job) {
@@ -164,7 +164,7 @@ TEST_F(SiteStoreFile, JobsThatWriteAtOnceLoseNothing) {
       SiteKey key;
       key.place.nccl_version = job;
       learnt.Learn(key, {{Algorithm::kRing, Protocol::kLL, 1}, 0, 1, 1, kNow});
-      // The lock is given up on after a second; on a busy machine that may pass.
+      // A writer gives up after a second without the lock, which may pass on a busy machine.
       while (!AddToSiteStore(path_, learnt, kNow)) std::this_thread::yield();
     });
   }

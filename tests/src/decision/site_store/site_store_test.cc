@@ -47,7 +47,8 @@ TEST(SiteStore, OldEntriesAreNotUsedAndLaterForgotten) {
   EXPECT_TRUE(store.entries().empty());
 }
 
-// A clock that was ahead, or whoever wrote the file: not trusted, and in nobody's way.
+// A wrong clock, or somebody who edited the file, may write an entry of the future. It is not trusted, and
+// does not block a correct one.
 TEST(SiteStore, EntriesOfTheFutureAreForgotten) {
   for (const int64_t time : {kNow + 2 * kDay, std::numeric_limits<int64_t>::max()}) {
     SiteStore store;

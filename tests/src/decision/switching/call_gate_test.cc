@@ -66,9 +66,9 @@ TEST(CallGate, AbortLeavesWaitersToNccl) {
   EXPECT_EQ(gate.version(), kDefaultTableVersion);
 }
 
-// Two threads at full speed. The control thread arms close ahead of the calls and commits when the boundary
-// was not reached; then exactly the calls from the boundary on may have the new version. Without the total
-// order between "begun" and "armed" a call slips by, on x86 too.
+// Runs two threads at full speed. The control thread arms a boundary shortly ahead of the calls and commits
+// if it was not reached. Then exactly the calls from the boundary on may use the new version. Without the
+// total order of "begun" and "armed" some call would be missed, on x86 too.
 TEST(CallGate, CommittedBoundaryIsNeverMissedByARunningThread) {
   constexpr uint64_t kCalls = testing::Rounds(2'000'000);
   CallGate gate;
@@ -77,7 +77,7 @@ TEST(CallGate, CommittedBoundaryIsNeverMissedByARunningThread) {
   std::vector<uint32_t> used(kCalls);
   std::thread issuing([&] {
     for (uint64_t call = 0; call < kCalls; ++call) {
-      // On a busy machine the control thread might not run before all calls are over.
+      // On a busy machine the control thread might not run before all calls are done.
       while (switches < call / (kCalls / 16)) std::this_thread::yield();
       gate.Begin(call);
       while (!gate.TryPass(call)) std::this_thread::yield();

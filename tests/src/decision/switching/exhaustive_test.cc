@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every interleaving of the machines that ship, in small cases: issuing threads, control threads and the
-// leader, over a network that delays, loses, repeats and reorders. A message that was sent may arrive at any
-// later time, any number of times or never. Agreement is asked of every state, and that the end can still be
-// reached from it.
+// Explores every interleaving of the shipped state machines in small cases: issuing threads, control threads
+// and the leader, over a network that delays, loses, repeats and reorders. A message may arrive at any later
+// time, any number of times or never. In every state the ranks must agree, and the end must still be
+// reachable.
 #include <gtest/gtest.h>
 #define XXH_INLINE_ALL
 #include <fmt/format.h>
@@ -21,12 +21,12 @@
 namespace dynamiccl {
 namespace {
 
-// The smallest case with a leader, a peer, and calls before and behind the boundary. More of any of these is
-// left to the model for spin and to the simulation.
+// The smallest case with a leader, a peer, and calls on both sides of the boundary. Larger cases are left to
+// the model for spin and to the simulation.
 constexpr int kRanks = 2;
 constexpr uint64_t kCalls = 4;
 constexpr uint64_t kAttempts = 1;
-// Call numbers go up in such steps, so that the least distance is two calls and not eight.
+// Call numbers increase in steps of this size, so that the least distance is two calls instead of eight.
 constexpr uint64_t kStride = 7;
 
 struct OnItsWay {
@@ -144,7 +144,7 @@ class Switching {
     for (const OnItsWay& arriving : state.sent) {
       if (arriving.to == r) Hear(next.emplace_back(state), arriving);
     }
-    // Long enough for whatever a member does after some time.
+    // This is longer than any delay after which a member acts.
     State& after = next.emplace_back(state);
     for (const int64_t now_ns : {int64_t{1}, int64_t{1'000'000'000'000}}) {
       Send(after, r, after.ranks[index].member.Tick(now_ns));
@@ -154,7 +154,7 @@ class Switching {
   void AddLeaderSteps(const State& state, States& next) const {
     if (state.ranks[0].answer_due || LastAttemptIsDecided(state)) return;
     for (const int64_t passed_ns : {int64_t{0}, kSwitchAttemptNs}) {
-      // Once an attempt is enough.
+      // One long pause for each attempt is enough.
       if (state.leader_ns + passed_ns > static_cast<int64_t>(kAttempts) * kSwitchAttemptNs) continue;
       State& after = next.emplace_back(state);
       after.leader_ns += passed_ns;
@@ -220,7 +220,8 @@ class Switching {
   size_t states_after_a_switch_ = 0;
 };
 
-// Tells a peer "off" about an attempt it has not heard of, and pledges it afterwards all the same.
+// A wrong member: it tells a peer "off" about an attempt that it does not know, and pledges that attempt
+// later all the same.
 class ForgetsItsRefusals : public SwitchMember {
  public:
   explicit ForgetsItsRefusals(CallGate& gate) : SwitchMember(gate) {}
@@ -245,7 +246,7 @@ class ForgetsItsRefusals : public SwitchMember {
   uint64_t answered_attempt_ = 0;
 };
 
-// Does not hear that its attempt was called off.
+// A wrong member: it misses that its attempt was called off.
 class MissesAborts : public SwitchMember {
  public:
   explicit MissesAborts(CallGate& gate) : SwitchMember(gate) {}

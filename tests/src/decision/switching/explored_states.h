@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether anything can go wrong in any order of events: visits every state that a model can come to, asks
-// each what went wrong in it, and whether the end can still be reached from it. A fair network finds a way
-// that there is.
+// Searches all orders of events for failures. It visits every state that a model can reach, asks each what
+// went wrong in it, and checks that the end can still be reached from it. It need not reach the end on every
+// path: a fair network takes a path that leads there.
 //
 // Model: a copyable State with a `failure`, First(), After(state): the states that one event leads to,
-// Digest(state), and HasEnded(state), which is asked once of each state.
+// Digest(state), and HasEnded(state), which is called once for each state.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class ExploredStates {
 
   explicit ExploredStates(Model& model) : model_(model) {}
 
-  // What goes wrong in some order of events; empty when nothing does.
+  // Returns what goes wrong in some order of events; empty if nothing does.
   std::string Explore() {
     std::vector<State> open;
     open.push_back(model_.First());
@@ -47,15 +47,15 @@ class ExploredStates {
   size_t size() const { return numbers_.size(); }
 
  private:
-  // And whether the state is new. A collision of 64 bits would hide a state; with millions of states the odds
-  // are one in a million.
+  // Returns the number of a state, and whether the state is new. Two states with equal digests of 64 bits
+  // would count as one; with millions of states the odds are one in a million.
   std::pair<uint32_t, bool> NumberOf(const State& state) {
     const auto [found, is_new] =
         numbers_.try_emplace(model_.Digest(state), static_cast<uint32_t>(numbers_.size()));
     return {found->second, is_new};
   }
 
-  // Backwards from the ends.
+  // Counts the states from which an end can be reached, backwards from the ends.
   size_t StatesThatCanEnd() {
     std::sort(steps_.begin(), steps_.end());
     std::vector<bool> can_end(numbers_.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulates switches of tables under faults, any number of seeds.
+// Simulates switches of tables under faults, with any number of seeds.
 #include "tests/src/decision/switching/simulation.h"
 #include "tests/src/decision/switching/simulation_program.h"
 

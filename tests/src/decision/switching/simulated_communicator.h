@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One communicator's life in virtual time, from a seed alone: ranks issue calls and decide, their control
-// threads switch tables by the code that ships, and everything that can go wrong does. An oracle compares
-// every decision. After the faults stop, all ranks must come to the last requested table.
+// Simulates the life of one communicator in virtual time. Everything is drawn from one seed. Ranks issue
+// calls and decide, their control threads switch tables by the shipped code, and all kinds of faults occur.
+// Every decision is compared with those of the other ranks. After the faults stop, all ranks must reach the
+// table that was requested last.
 //
-// Member: SwitchMember, or a wrong one. Structure: how a decision reads what the calls before it say.
+// Member: SwitchMember, or a wrong one. Structure: how a decision reads the state that earlier calls left.
 #pragma once
 
 #include <fmt/format.h>
@@ -34,7 +35,7 @@ struct SimulationCounts {
   uint64_t lost_messages = 0;
   uint64_t returns = 0;  // ranks that the leader had lost, and that came again
   uint64_t converged = 0;
-  // The counts below grow only where the leader has a guard (tests/plugin/simulated_experiments.h).
+  // The counts below grow only if the leader has a guard (tests/plugin/simulated_experiments.h).
   uint64_t trials = 0;      // decisions that used an arm
   uint64_t leading = 0;     // those of them in plans with an arm that leads
   uint64_t searches = 0;    // committed versions that begin or continue an experiment
@@ -63,18 +64,19 @@ class SimulatedCommunicator : public SimulatedLife<SwitchMessage, SimulationCoun
     bool begun = false;  // next_call has begun
   };
 
-  // What the rank decides at its next call: the version in use in the upper 32 bits, the rest in the lower.
+  // Returns the rank's decision at its next call: the version in use in the upper 32 bits, the rest of the
+  // decision in the lower.
   virtual uint64_t DecisionOf(Rank& rank) {
     return uint64_t{rank.gate->version()} << 32 | rank.structure.Read(now_);
   }
-  // The leader's wish for another table.
+  // Requests another table, as the leader.
   virtual void Request() { RequestOf(NextVersion(), DrawReason()); }
-  // The leader's thread goes on, before it sends.
+  // Does the work of the leader's thread, before it sends.
   virtual void LeaderWorks() {}
   virtual void TakeOutcome(const SwitchOutcome&) {}
-  // Whether the rank can make the table of this version.
+  // Returns true if the rank can make the table of this version.
   virtual bool Offer(Rank&, uint32_t) { return true; }
-  // Asks for the version; what became of an earlier request is told by TakeOutcome.
+  // Requests the version. TakeOutcome receives the outcome of an earlier request.
   bool RequestOf(uint32_t version, SwitchReason reason) {
     if (random_.Chance(faults_.unusable_table)) {
       unusable_version_ = version;
@@ -92,8 +94,8 @@ class SimulatedCommunicator : public SimulatedLife<SwitchMessage, SimulationCoun
       Committed(rank);
     }
   }
-  // The leader loses ranks whose processes live, and they come again, as after connections that broke. Draws
-  // from a seed of its own, so that all else stays as it is.
+  // Breaks connections of living ranks, which then connect again. Draws from a seed of its own, so that
+  // everything else stays as it is.
   void BreakConnections(uint64_t seed) {
     SeededRandom breaks(seed);
     for (int rank = 0; rank < faults_.n_ranks; ++rank) {
@@ -105,7 +107,7 @@ class SimulatedCommunicator : public SimulatedLife<SwitchMessage, SimulationCoun
       }
     }
   }
-  // The rank has heard that the version of its gate is committed.
+  // Is called when the rank learns that the version of its gate is committed.
   virtual void Committed(Rank&) {}
 
   static constexpr uint64_t kStructureBits = UINT32_MAX;
@@ -219,7 +221,7 @@ class SimulatedCommunicator : public SimulatedLife<SwitchMessage, SimulationCoun
     const bool usable = prepare.version != unusable_version_ || rank.index != unusable_rank_;
     rank.member.Prepare(prepare, Offer(rank, prepare.version) && usable);
     if (!random_.Chance(faults_.interrupted)) return Say(rank, rank.member.Answer());
-    // Interrupted between arming and answering: meanwhile only the issuing thread runs.
+    // The control thread is interrupted between arming and answering; meanwhile only the issuing thread runs.
     rank.control_free_ns = now_ + 1 + random_.Waiting(faults_.delay_ns);
     const int index = rank.index;
     network_.Schedule({rank.control_free_ns, 0, Event::Kind::kAnswerDue, index, index, {}});
@@ -266,12 +268,13 @@ class SimulatedCommunicator : public SimulatedLife<SwitchMessage, SimulationCoun
   void BeginCalm() override {
     ++version_;
     unusable_version_ = 0;
-    // Time-outs and old messages; then the farthest boundary, and one that was committed before it.
+    // The deadline allows for time-outs and old messages, then for the farthest boundary and one that was
+    // committed before it.
     deadline_ns_ = now_ + 150'000'000'000 + 3 * static_cast<int64_t>(kMaxSwitchDistance) * faults_.call_ns;
   }
 
   void CheckConvergence() override {
-    // First everybody must come through what was begun, without a new attempt that would wake them up.
+    // First every rank must finish what was begun, without a new attempt that would wake it.
     const bool settled =
         std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& r) { return r.gate->idle(); });
     if (settled && !requested_last_) requested_last_ = leader_.Request({SwitchReason::kOperator, version_});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong in one simulated life of a communicator, drawn from a seed alone.
+// The faults in one simulated life of a communicator, drawn from a seed.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ namespace dynamiccl::testing {
 inline constexpr int kMaxSimulatedRanks = 8;
 inline constexpr int64_t kNeverNs = INT64_MAX;
 
-// Integers only: the same numbers on every machine.
+// Draws integers only, so the numbers are equal on every machine.
 class SeededRandom {
  public:
   explicit SeededRandom(uint64_t seed) : state_(seed) {}
@@ -18,16 +18,16 @@ class SeededRandom {
   uint64_t Next();
   uint64_t Below(uint64_t end) { return Next() % end; }
   bool Chance(int per_mille) { return Below(1000) < static_cast<uint64_t>(per_mille); }
-  // As likely between 1 and 2 as between 1000 and 2000.
+  // Draws a number on a logarithmic scale: between 1 and 2 is as likely as between 1000 and 2000.
   int64_t AcrossScales(int64_t least, int64_t most);
-  // Around `mean`, now and then several times of it.
+  // Draws a waiting time around `mean`, now and then several times as long.
   int64_t Waiting(int64_t mean);
 
  private:
   uint64_t state_;
 };
 
-// Permille are of messages for the first three, of calls or control steps for the stalls.
+// Permille of messages for the first three members, and of calls or control steps for the stalls.
 struct SimulatedFaults {
   int n_ranks = 2;
   int64_t call_ns = 0;         // between two calls of a rank
@@ -44,7 +44,8 @@ struct SimulatedFaults {
   int process_stalls = 0;
   int interrupted = 0;     // a thread is stopped between two steps that belong together
   int unusable_table = 0;  // of requests: one rank does not have the table
-  // A rank cannot be reached from, until: late when it begins with 0.
+  // For each rank, the time from which it cannot be reached, and until when. A rank that begins with 0 comes
+  // late.
   std::array<int64_t, kMaxSimulatedRanks> unreachable_from{};
   std::array<int64_t, kMaxSimulatedRanks> unreachable_until{};
   int crashing_rank = -1;
@@ -53,7 +54,7 @@ struct SimulatedFaults {
 };
 
 SimulatedFaults DrawFaults(SeededRandom& random);
-// The faults stop: what is left of them.
+// Stops all faults. Times stay as they are, and messages take final_delay_ns.
 void StopFaults(SimulatedFaults& faults);
 
 }  // namespace dynamiccl::testing

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who acts next in one simulated life of a communicator: issuing threads, control threads and messages in
-// virtual time, from a seed alone, with stalls, crashes and an abort. What ranks do and say is the derived
-// life's. After enough decisions the faults stop, and all must come to an end that the derived life names.
+// Decides who acts next in one simulated life of a communicator: issuing threads, control threads and
+// messages in virtual time, with stalls, crashes and an abort, all from one seed. The derived class says what
+// ranks do and send. After enough decisions the faults stop, and all ranks must reach an end that the derived
+// class defines.
 //
-// Message: what the network carries. Counts: a struct of uint64_t with those that are counted here.
+// Message: what the network carries. Counts: a struct of uint64_t with the numbers that are counted here.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 
 namespace dynamiccl::testing {
 
-// Of one rank, what time and faults act upon.
+// The part of a rank's state that time and faults act upon.
 struct SimulatedRank {
   int index = 0;
   uint64_t next_call = 0;
@@ -33,7 +34,7 @@ struct SimulatedRank {
 template <class Message, class Counts>
 class SimulatedLife {
  public:
-  // A life has between so many decisions before its faults stop.
+  // The number of decisions before the faults of a life stop lies between these two.
   static constexpr int64_t kLeastDecisions = 200;
   static constexpr int64_t kMostDecisions = 6'000;
 
@@ -41,7 +42,7 @@ class SimulatedLife {
   SimulatedLife(const SimulatedLife&) = delete;
   SimulatedLife& operator=(const SimulatedLife&) = delete;
 
-  // What went wrong; empty when nothing did.
+  // Runs the life. Returns what went wrong; empty if nothing did.
   std::string Live(Counts& counts) {
     while (!over_ && failure_.empty()) Step();
     counts_.lives = 1;
@@ -60,27 +61,27 @@ class SimulatedLife {
         abort_ns_(faults_.abort_ns),
         decisions_until_calm_(decisions) {}
 
-  // `rank` outlives this. The first faults_.n_ranks of them issue calls.
+  // Adds a rank, which must outlive this object. The first faults_.n_ranks of them issue calls.
   void Add(SimulatedRank& rank) {
     rank.index = static_cast<int>(ranks_.size());
     ranks_.push_back(&rank);
   }
 
-  // The issuing thread of a rank goes on.
+  // Lets the issuing thread of a rank do its next step.
   virtual void Call(SimulatedRank& rank) = 0;
-  // Its control thread does, without a message.
+  // Lets the control thread of a rank do its next step, without a message.
   virtual void ControlStep(SimulatedRank& rank) = 0;
   virtual void Handle(SimulatedRank& rank, const Event& event) = 0;
-  // The process has just died; whoever notices it does so by an event.
+  // Is called when the process has died. Schedules the events by which others notice.
   virtual void ScheduleNotice(const SimulatedRank& rank) = 0;
-  // Everybody has been told that the communicator is aborted.
+  // Is called when all ranks know that the communicator is aborted.
   virtual void Abort() = 0;
-  // The faults have stopped; sets deadline_ns_.
+  // Is called when the faults have stopped. Sets deadline_ns_.
   virtual void BeginCalm() = 0;
-  // Ends the life, or says what has not come to an end.
+  // Ends the life, or reports what has not come to an end.
   virtual void CheckConvergence() = 0;
 
-  // True when its next call has to wait for the slowest rank, which will wake it.
+  // Returns true if the rank's next call must wait for the slowest rank, which will wake it.
   bool BlockedBySlowest(SimulatedRank& rank) {
     if (rank.next_call < Slowest() + faults_.run_ahead) return false;
     rank.blocked = true;
@@ -88,7 +89,7 @@ class SimulatedLife {
     return true;
   }
 
-  // What the first rank to come here decided at this call; it must be the same.
+  // Returns the decision of the first rank that came to this call. All other ranks must decide the same.
   uint64_t FirstDecision(const SimulatedRank& rank, uint64_t decision) {
     const uint64_t call = rank.next_call;
     if (call >= decided_.size()) decided_.resize(call + 1, kUndecided);
@@ -120,7 +121,7 @@ class SimulatedLife {
     return slowest;
   }
 
-  // False when the rank died of it.
+  // Sends a message. Returns false if the rank died while it sent.
   bool Send(SimulatedRank& from, int to, const Message& message) {
     if (from.index == faults_.crashing_rank && ++from.messages >= faults_.crash_at_message) {
       Crash(from);
@@ -130,7 +131,7 @@ class SimulatedLife {
     return true;
   }
 
-  // A verdict may have come.
+  // Wakes a rank that waits, because a verdict may have come.
   void WakeWaiting(SimulatedRank& rank) {
     if (rank.waiting && !rank.crashed) rank.call_ns = now_;
   }
@@ -169,7 +170,7 @@ class SimulatedLife {
     } else {
       Tick(*acting);
     }
-    // A rank that can never be reached again may hold up all the others.
+    // One rank that can never be reached again may delay all others.
     const bool enough = counts_.decisions >= decisions_until_calm_ || now_ > decided_ns_ + kHeldUpNs;
     if (!calm_ && enough && abort_ns_ == kNeverNs) BecomeCalm();
     if (calm_) CheckConvergence();
@@ -188,7 +189,7 @@ class SimulatedLife {
   void Deliver(const Event& event) {
     SimulatedRank& rank = *ranks_[static_cast<size_t>(event.to)];
     if (rank.crashed) return;
-    // What is due is what the thread was busy with.
+    // An answer that is due is the work that the thread was busy with.
     if (now_ >= rank.control_free_ns || event.kind == Event::Kind::kAnswerDue) return Handle(rank, event);
     Event later = event;
     later.due_ns = rank.control_free_ns;
@@ -201,7 +202,7 @@ class SimulatedLife {
     rank.call_ns = rank.tick_ns = kNeverNs;
     ++counts_.crashes;
     ScheduleNotice(rank);
-    // A collective cannot end without the rank: sooner or later somebody's watchdog aborts the communicator.
+    // A collective cannot end without the rank, so sooner or later a watchdog aborts the communicator.
     abort_ns_ = std::min(abort_ns_, now_ + random_.AcrossScales(1'000'000, 4'000'000'000));
   }
 

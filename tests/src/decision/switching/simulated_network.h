@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control messages of a simulated communicator that are on their way: late, lost, twice, out of order.
+// Carries the control messages of a simulated communicator: late, lost, twice or out of order.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class SimulatedNetwork {
       Schedule(event);
     }
   }
-  // Past all faults.
+  // Schedules an event that no fault can change.
   void Schedule(Event event) {
     event.order = order_++;
     events_.push_back(event);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many simulated lives, seed after seed, and the protocols they can be lived with: the one that ships first,
-// then wrong ones that the same harness must find.
+// Runs many simulated lives, one seed after the other, with the shipped protocol and with wrong ones, whose
+// faults the same harness must find.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct Simulation {
   uint64_t decisions_per_seed = 100'000;  // at least
 };
 
-// Counts: a struct of uint64_t, `decisions` among them.
+// Counts: a struct of uint64_t with a member `decisions`.
 template <class Counts>
 struct SimulationResult {
   Counts counts;
@@ -46,7 +46,7 @@ void AddCounts(const Counts& more, Counts& sum) {
   for (size_t i = 0; i < sizeof(Counts) / sizeof(uint64_t); ++i) to[i] += from[i];
 }
 
-// Life(seed, decisions).Live(counts) says what went wrong.
+// Life(seed, decisions).Live(counts) returns what went wrong.
 template <class Life, class Counts>
 SimulationResult<Counts> LiveThrough(const Simulation& simulation) {
   SimulationResult<Counts> result;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulated switches of tables: the protocol that ships, and wrong ones that the same harness must find.
+// Simulates switches of tables with the shipped protocol, and with wrong ones, whose faults the same harness
+// must find.
 #pragma once
 
 #include <span>
@@ -10,7 +11,7 @@
 
 namespace dynamiccl::testing {
 
-// The first is the one that ships; each of the others breaks one rule.
+// Returns the protocols. The first is the shipped one; each of the others breaks one rule.
 std::span<const Protocol<SimulationCounts>> Protocols();
 
 std::string Describe(const SimulationCounts& counts);

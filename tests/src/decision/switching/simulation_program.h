@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of a program that simulates: 0 when no decision diverged, no rank waited for ever and all
-// converged; else 1 and the seed that shows it again.
+// The command line of a simulation program. Exit code 0: no decision diverged, no rank waited for ever, and
+// all ranks converged. Else 1, and the program prints the seed that repeats the failure.
 #pragma once
 
 #include <fmt/format.h>

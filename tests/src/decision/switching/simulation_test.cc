@@ -8,7 +8,7 @@
 namespace dynamiccl::testing {
 namespace {
 
-// "Again" is printed so that simulate_switching repeats what failed.
+// Returns what failed, with the command that repeats it.
 std::string Again(const SimulationResult<SimulationCounts>& result) {
   return result.failing_seed ? fmt::format("{}; again: simulate_switching --seed {} --decisions 100000",
                                            result.failure, *result.failing_seed)
@@ -22,7 +22,7 @@ TEST(SwitchingSimulation, TenMillionDecisionsOverHundredSeedsNeverDivergeNorWait
   const SimulationCounts& counts = result.counts;
   RecordProperty("counts", Describe(counts));
   EXPECT_GE(counts.decisions, kAll.seeds * kAll.decisions_per_seed);
-  // It would be easy not to diverge by never switching.
+  // A protocol that never switches would not diverge either.
   EXPECT_GT(counts.commits, 20 * kAll.seeds);
   EXPECT_GT(counts.aborts, 5 * kAll.seeds);
   EXPECT_GT(counts.waits, kAll.seeds);

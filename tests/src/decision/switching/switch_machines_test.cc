@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of leader and member one at a time, by hand-made orders of events.
+// Tests the rules of leader and member one at a time, with orders of events that each test states.
 #include <gtest/gtest.h>
 
 #include "src/decision/switching/switch_leader.h"
@@ -28,7 +28,7 @@ SwitchMessage Answered(SwitchKind kind, uint64_t attempt, uint64_t calls, Refusa
   return message;
 }
 
-// The single message of `sends`.
+// Returns the single message of `sends`.
 SwitchMessage Only(const SwitchSends& sends) {
   EXPECT_EQ(sends.sends().size(), 1u);
   return sends.empty() ? SwitchMessage{} : sends.begin()->message;
@@ -135,7 +135,7 @@ TEST_F(Member, TakesNoAttemptBeforeTheBoundaryOfTheLastCommit) {
 
 class Leader : public ::testing::Test {
  protected:
-  // The kPrepare of the attempt that this Tick begins.
+  // Returns the kPrepare of the attempt that this Tick begins.
   SwitchMessage Begin(int64_t now_ns, uint64_t own_calls) {
     const SwitchMessage message = Only(leader_.Tick(now_ns, own_calls));
     EXPECT_EQ(message.kind, SwitchKind::kPrepare);
@@ -175,7 +175,7 @@ TEST_F(Leader, VerdictNeverChangesAndAnswersEveryLatePledge) {
 TEST_F(Leader, DistanceGrowsWithWhatWasMeasuredAndWithFailures) {
   leader_.Request({SwitchReason::kOperator, 1});
   Begin(0, 0);
-  // Another rank is 50 calls ahead, and a round trip took 3 calls.
+  // The other rank is 50 calls ahead, and a round trip took 3 calls.
   leader_.HandleAnswer(1, Answered(SwitchKind::kRefuse, 1, 53), 3);
   const SwitchMessage second = Begin(kMs, 10);
   EXPECT_EQ(second.boundary, 10 + 2 * (50 + 4 * 3));

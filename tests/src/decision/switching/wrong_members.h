@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members that break one rule of the protocol each, and a structure step on another thread. They look sound
-// in a quiet run; the harness must find their divergence or their endless wait.
+// Members that each break one rule of the protocol, and a structure step on another thread. They seem right
+// in a quiet run, so the harness must find that they diverge or wait for ever.
 #pragma once
 
 #include <deque>
@@ -11,7 +11,7 @@
 
 namespace dynamiccl::testing {
 
-// No pledges: what the leader says is done at once, and it hears a pledge so that it goes on.
+// Does not pledge: it does at once what the leader says. The leader gets a pledge only so that it continues.
 class SwitchesOnArrival {
  public:
   explicit SwitchesOnArrival(CallGate& gate) : gate_(gate) {}
@@ -45,7 +45,7 @@ class SwitchesOnArrival {
   uint64_t answered_attempt_ = 0;
 };
 
-// "From call E on", with E well ahead, but nobody makes sure that all know in time.
+// Switches at the announced call E, which is well ahead. Nothing ensures that all ranks learn of it in time.
 class SwitchesAtAnnouncedCall : public SwitchesOnArrival {
  public:
   using SwitchesOnArrival::SwitchesOnArrival;
@@ -57,7 +57,7 @@ class SwitchesAtAnnouncedCall : public SwitchesOnArrival {
   }
 };
 
-// Looks at its calls, pledges, and arms the gate at its next step.
+// Looks at its number of calls and pledges, but arms the gate only at its next step.
 class PledgesBeforeArming {
  public:
   explicit PledgesBeforeArming(CallGate& gate) : gate_(gate), sound_(gate) {}
@@ -102,7 +102,7 @@ class PledgesBeforeArming {
   uint64_t answered_attempt_ = 0;
 };
 
-// Waits at the boundary for a while, then keeps the table it has.
+// Waits at the boundary for kPatienceNs, then keeps its table without a verdict.
 class DecidesAloneInTheEnd : public SwitchMember {
  public:
   explicit DecidesAloneInTheEnd(CallGate& gate) : SwitchMember(gate), own_gate_(gate) {}
@@ -125,15 +125,15 @@ class DecidesAloneInTheEnd : public SwitchMember {
   int64_t since_ns_ = 0;
 };
 
-// Says everything once: a lost message is lost.
+// Sends each message once, so a lost message stays lost.
 class SaysItOnce : public SwitchMember {
  public:
   explicit SaysItOnce(CallGate& gate) : SwitchMember(gate) {}
   SwitchSends Tick(int64_t) { return {}; }
 };
 
-// What the calls so far say about the next one: a few bits, equal on all ranks after equal calls, as the
-// structure LSTM's answer is. Steps on the issuing thread before its call returns.
+// A state that depends on all calls so far: a few bits, equal on all ranks after equal calls, like the answer
+// of the structure LSTM. It is updated on the issuing thread before its call returns.
 class StepsOnCallingThread {
  public:
   uint32_t Read(int64_t) const { return state_; }
@@ -146,7 +146,8 @@ class StepsOnCallingThread {
   uint32_t state_ = 0;
 };
 
-// The same steps on a thread of their own, which nearly always has finished when the next decision reads.
+// Updates the same state on another thread. The update has nearly always finished when the next decision
+// reads the state, but not always, so ranks may differ.
 class StepsOnAnotherThread : public StepsOnCallingThread {
  public:
   uint32_t Read(int64_t now_ns) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/tune/stood_still.h"
+#include "tools/tune/stalled_run.h"
 
 #include <gtest/gtest.h>
 
@@ -14,17 +14,17 @@ TEST(StoodStill, AfterTwoSecondsOfSilenceUnlessTheUnchangedJobIsAsSilent) {
   const RunCalls ended{.last_ns = 9 * kSecond, .longest_pause_ns = kSecond / 10, .ended_ns = 10 * kSecond};
   const RunCalls at_work{.last_ns = 59 * kSecond, .ended_ns = 60 * kSecond};
   const RunCalls hung{.last_ns = 9 * kSecond, .ended_ns = 60 * kSecond};
-  EXPECT_EQ(WhyStoodStill(at_work, ended, kSecond / 20), "");
-  EXPECT_EQ(WhyStoodStill(hung, ended, kSecond / 20),
+  EXPECT_EQ(WhyStalled(at_work, ended, kSecond / 20), "");
+  EXPECT_EQ(WhyStalled(hung, ended, kSecond / 20),
             "the job stood still: it made no call in its last 51 s, and did not end");
-  EXPECT_EQ(WhyStoodStill({}, ended, kSecond), "");
+  EXPECT_EQ(WhyStalled({}, ended, kSecond), "");
   // Ten steps of the job, and pauses such as evaluations.
-  EXPECT_EQ(WhyStoodStill(hung, ended, 6 * kSecond), "");
+  EXPECT_EQ(WhyStalled(hung, ended, 6 * kSecond), "");
   RunCalls pausing = ended;
   pausing.longest_pause_ns = 26 * kSecond;
-  EXPECT_EQ(WhyStoodStill(hung, pausing, kSecond / 20), "");
+  EXPECT_EQ(WhyStalled(hung, pausing, kSecond / 20), "");
   // The unchanged job sleeps after its steps too.
-  EXPECT_EQ(WhyStoodStill(hung, hung, kSecond / 20), "");
+  EXPECT_EQ(WhyStalled(hung, hung, kSecond / 20), "");
 }
 
 TEST(StoodStill, CallsAreThoseOfAllRanksInCalendarTime) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/tune/stood_still.h"
+#include "tools/tune/stalled_run.h"
 
 #include <fmt/format.h>
 
@@ -34,7 +34,7 @@ RunCalls CallsOfRun(const std::vector<Trace>& traces, int64_t ended_ns) {
   return run;
 }
 
-std::string WhyStoodStill(const RunCalls& run, const RunCalls& base, int64_t step_ns) {
+std::string WhyStalled(const RunCalls& run, const RunCalls& base, int64_t step_ns) {
   if (run.last_ns == 0) return {};
   const int64_t silent_ns = run.ended_ns - run.last_ns;
   const int64_t of_base_ns = base.last_ns == 0 ? 0 : base.ended_ns - base.last_ns;

@@ -29,6 +29,6 @@ RunCalls CallsOfRun(const std::vector<Trace>& traces, int64_t ended_ns);
 // unchanged job. A pause is not taken for a hang if it is at most twice as long as the longest pause of the
 // unchanged job, or as the time from that job's last call to its end, or shorter than ten steps or two
 // seconds.
-std::string WhyStoodStill(const RunCalls& run, const RunCalls& base, int64_t step_ns);
+std::string WhyStalled(const RunCalls& run, const RunCalls& base, int64_t step_ns);
 
 }  // namespace dynamiccl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of the stand-in that need no NCCL: machine files, topology, symbol tables and redirections.
+#include <elf.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -201,16 +202,32 @@ TEST(ElfSymbols, RefusesWhatIsNoLibrary) {
   EXPECT_EQ(error, "cannot read /nonexistent");
 }
 
-// Truncated files must give fewer symbols or an error, never a fault.
-TEST(ElfSymbols, SurvivesTruncation) {
+TEST(ElfSymbols, ALibraryForAnotherArchitectureIsNamed) {
+  std::ifstream program(OwnProgram(), std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(program)), {});
+  constexpr size_t kMachineAt = 18;
+  bytes[kMachineAt] = static_cast<char>(183);  // EM_AARCH64
+  const std::string path = testing::TempDir() + "/program_for_arm";
+  std::ofstream(path, std::ios::binary) << bytes;
+  std::string error;
+  EXPECT_FALSE(ReadFunctionSymbols(path, &error));
+  EXPECT_EQ(error, path + " is for another architecture than x86-64 (machine 183 of ELF)");
+  std::filesystem::remove(path);
+}
+
+// A truncated file, such as half a download, is called cut. It has no fault, and is not called stripped.
+TEST(ElfSymbols, TruncatedFilesAreNamed) {
   std::ifstream program(OwnProgram(), std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(program)), {});
   const std::string path = testing::TempDir() + "/truncated_program";
   std::string error;
   for (size_t length = 1; length < bytes.size(); length += length < 200 ? 7 : bytes.size() / 40) {
     std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(length));
-    const auto functions = ReadFunctionSymbols(path, &error);
-    EXPECT_TRUE(!functions || functions->empty() || length > bytes.size() / 2) << length;
+    EXPECT_FALSE(ReadFunctionSymbols(path, &error)) << length;
+    EXPECT_TRUE(error.ends_with(length < sizeof(Elf64_Ehdr)
+                                    ? " is no ELF file of 64 bits"
+                                    : " is cut: its table of sections is not in the file"))
+        << length << ": " << error;
   }
   std::filesystem::remove(path);
 }

@@ -196,6 +196,35 @@ load canary/canary
   [[ "$output" == *"1 of a node used -> 2 of a node used"* ]]
 }
 
+@test "NVIDIA/nccl#2428: nodes with unlike numbers of adapters" {
+  needs 2.28.9 2.32.3
+  sed 's/^adapters_at.*/adapters_at = 0 4/' "$DYNAMICCL_SOURCE/tests/real_nccl/machines/dgx_h100.machine" >two.machine
+  sed 's/^adapters_at.*/adapters_at = 0/' two.machine >one.machine
+  nodes=(--machine ./two.machine --machine ./one.machine --world 2x8 --sizes 1M --collectives AllReduce)
+  run mixed 2.28.9 2.32.3 "${nodes[@]}" --env NCCL_IGNORE_NET_MISMATCH=0
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"FAILS"*"init fails"*"Detected mixed local Net device counts"*"NVIDIA/nccl#2428"* ]]
+  run mixed 2.28.9 2.32.3 "${nodes[@]}"
+  [ "$status" -eq 0 ]
+}
+
+@test "NVIDIA/nccl#2257: NVLS where ranks share a GPU and the last two do not" {
+  needs 2.30.7 2.32.3
+  run answer 2.32.3 2.30.7 dgx_h100 1x3 --gpus 0,0,1 --env NCCL_MULTI_RANK_GPU_ENABLE=1 --sizes 1M
+  echo "$output"
+  [[ "$output" == *"0 NVLS, "*" -> "*"16 NVLS, "*"NVIDIA/nccl#2257"* ]]
+  run answer 2.32.3 2.30.7 dgx_h100 1x4 --gpus 0,0,1,1 --env NCCL_MULTI_RANK_GPU_ENABLE=1 --sizes 1M
+  [[ "$output" != *"NVIDIA/nccl#2257"* ]]
+}
+
+@test "NVIDIA/nccl#2192: fused adapters of a PCI switch beside their parts" {
+  needs 2.28.9 2.32.3
+  run answer 2.32.3 2.28.9 dgx_a100 2x8 --env NCCL_NET_MERGE_LEVEL=PIX --sizes 1M
+  echo "$output"
+  [[ "$output" == *"each adapter once -> fused adapters beside their parts"*"meta-pytorch/torchcomms#2252"* ]]
+}
+
 @test "a node of B200 and one of H100: unlike numbers of NVLS channels" {
   needs 2.24.3 2.28.9
   nodes=(--machine dgx_b200 --machine dgx_h100 --world 2x8 --sizes 1M --collectives AllReduce)

@@ -23,9 +23,24 @@ namespace {
 using cuda_standin::XmlElement;
 
 // Exit codes of the driver, the program that calls NCCL (tests/real_nccl/driver/real_nccl_driver.cc).
-constexpr int kNoHold = 3, kCallFailed = 4, kMissingFunction = 5;
+constexpr int kNoHold = 3, kCallFailed = 4;
+
+// Returns the CUDA functions that NCCL called and the stand-in lacks, from lines such as "cuda_standin:
+// cudaGraphNew has no stand-in". What NCCL did after such a call says nothing about the release.
+std::set<std::string> MissingFunctions(const std::string& log) {
+  constexpr std::string_view kBefore = "cuda_standin: ", kAfter = " has no stand-in";
+  std::set<std::string> names;
+  for (size_t at = 0; (at = log.find(kAfter, at)) != std::string::npos; at += kAfter.size()) {
+    const size_t before = log.rfind(kBefore, at);
+    if (before == std::string::npos) continue;
+    const std::string name = log.substr(before + kBefore.size(), at - before - kBefore.size());
+    if (name.find_first_of(" \n") == std::string::npos) names.insert(name);
+  }
+  return names;
+}
 
 CellEnd EndOf(const CellRequest& request, const CellFiles& files, const Cell& cell) {
+  if (!MissingFunctions(files.log).empty()) return CellEnd::kNotRun;
   if (files.limit_passed) return CellEnd::kHung;
   if (!WIFEXITED(files.exit_status)) return CellEnd::kCrashed;
   switch (WEXITSTATUS(files.exit_status)) {
@@ -39,17 +54,16 @@ CellEnd EndOf(const CellRequest& request, const CellFiles& files, const Cell& ce
 }
 
 std::string ProblemOf(const CellFiles& files) {
-  switch (WEXITSTATUS(files.exit_status)) {
-    case kNoHold:
-      return "the library is stripped, so that its CUDA functions cannot be found";
-    case kMissingFunction:
-      return "the release needs a CUDA function that the stand-in lacks";
-    default: {
-      const size_t tail = std::min<size_t>(files.log.size(), 400);
-      return fmt::format("the run ended with exit code {}: {}", WEXITSTATUS(files.exit_status),
-                         files.log.substr(files.log.size() - tail));
-    }
-  }
+  if (const auto missing = MissingFunctions(files.log); !missing.empty())
+    return fmt::format(
+        "the release calls {}, which the stand-in for CUDA lacks: use a newer DynamICCL, or "
+        "report the release and this name",
+        fmt::join(missing, ", "));
+  if (WEXITSTATUS(files.exit_status) == kNoHold)
+    return "the library is stripped, so that its CUDA functions cannot be found";
+  const size_t tail = std::min<size_t>(files.log.size(), 400);
+  return fmt::format("the run ended with exit code {}: {}", WEXITSTATUS(files.exit_status),
+                     files.log.substr(files.log.size() - tail));
 }
 
 // Describes a crash by its signal and the C library's last message: "Aborted: double free or corruption

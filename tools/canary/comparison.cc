@@ -295,6 +295,16 @@ class CellComparison {
   std::vector<Difference> found_;
 };
 
+// Returns the last warning. Warnings of ranks that lost another rank are consequences, so they count only
+// where nothing else was warned about.
+std::string LastCause(const std::vector<std::string>& warnings) {
+  const auto found = std::find_if(warnings.rbegin(), warnings.rend(), [](const std::string& one) {
+    return one.find("Connection closed by remote peer") == std::string::npos;
+  });
+  if (found != warnings.rend()) return *found;
+  return warnings.empty() ? "" : warnings.back();
+}
+
 }  // namespace
 
 const char* Name(DifferenceKind kind) {
@@ -310,7 +320,8 @@ const char* Name(CanaryVerdict verdict) {
 
 std::string EndText(const Cell& cell) {
   const std::string joined = fmt::format("{} of {} ranks joined", cell.ranks_joined, cell.ranks);
-  const std::string warning = cell.warnings.empty() ? "" : ": " + cell.warnings.back();
+  const std::string cause = LastCause(cell.warnings);
+  const std::string warning = cause.empty() ? "" : ": " + cause;
   switch (cell.end) {
     case CellEnd::kPassed:
       return "runs";

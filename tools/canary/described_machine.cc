@@ -76,6 +76,15 @@ bool IsNumber(const std::string& text) {
   return !text.empty() && other == std::string::npos && *end == '\0';
 }
 
+// Returns whether NCCL has an entry for the text: "16.0 GT/s PCIe", "8 GT/s". In virtual machines the kernel
+// does not know a link's speed, and NCCL's own dump has such a text.
+bool IsLinkSpeed(const std::string& text) {
+  char* end = nullptr;
+  const double speed = std::strtod(text.c_str(), &end);
+  return text.empty() || text.starts_with("Unknown") ||
+         (speed > 0 && std::string_view(end).starts_with(" GT/s"));
+}
+
 // Returns 0 for a text that is no number.
 int Number(const std::string& text, int base = 10) {
   return static_cast<int>(std::strtol(text.c_str(), nullptr, base));
@@ -92,6 +101,7 @@ class TopologyReader {
     }
     DYNAMICCL_CHECK_OK(CheckAttributes());
     DYNAMICCL_CHECK_OK(CheckNumbers());
+    DYNAMICCL_CHECK_OK(CheckWords());
     DYNAMICCL_CHECK_OK(CheckLinks());
     DYNAMICCL_CHECK_OK(RenumberDevices());
     RenumberLinks();
@@ -149,6 +159,30 @@ class TopologyReader {
           wrong = fmt::format("line {}: <{}> has {}=\"{}\", which is no number", element.line, element.tag,
                               name, *value);
       }
+    });
+    if (!wrong.empty()) return Missing(wrong);
+    return {};
+  }
+
+  // NCCL refuses another version. It takes any other text of these attributes for its fallback, without a
+  // word.
+  Status CheckWords() const {
+    constexpr std::string_view kArchitectures[] = {"x86_64", "arm64", "ppc64"};
+    std::string wrong;
+    const auto expect = [&](const XmlElement& element, const char* name, bool known, const char* what) {
+      if (wrong.empty() && !known)
+        wrong = fmt::format("line {}: <{}> has {}=\"{}\", which is no {}", element.line, element.tag, name,
+                            element.Get(name), what);
+    };
+    root_.Visit([&](const XmlElement& element) {
+      if (element.tag == "system")
+        expect(element, "version", element.Get("version", "1") == "1", "version that NCCL reads: 1");
+      if (element.tag == "cpu")
+        expect(element, "arch", std::ranges::count(kArchitectures, element.Get("arch")) > 0,
+               "architecture that NCCL knows: x86_64, arm64 or ppc64");
+      if (element.tag == "pci")
+        expect(element, "link_speed", IsLinkSpeed(element.Get("link_speed")),
+               "speed of a PCI link, such as 16.0 GT/s PCIe");
     });
     if (!wrong.empty()) return Missing(wrong);
     return {};

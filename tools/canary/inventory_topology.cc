@@ -42,6 +42,12 @@ std::string FamilyForNccl(const std::string& family) {
   return number < 15 ? family : std::to_string(15 + ((number - 15) << 4));
 }
 
+// Converts the architecture of `uname -m` into NCCL's word.
+std::string ArchitectureForNccl(const std::string& machine) {
+  if (machine == "aarch64") return "arm64";
+  return machine.starts_with("ppc64") ? "ppc64" : machine;
+}
+
 class TopologyWriter {
  public:
   TopologyWriter(std::string name, const MachineInventory& inventory)
@@ -79,11 +85,14 @@ class TopologyWriter {
   }
 
   // Returns the lower link speed or width of a device and the port above it. The texts are compared by the
-  // number at their beginning.
+  // number at their beginning. A text without one ("Unknown", in virtual machines) does not count, as in
+  // NCCL.
   std::string LowerLink(const InventoryDevice& device, std::string InventoryDevice::*link) const {
     const auto port = inventory_.devices.find(ParentOf(device.place));
     const auto number = [](const std::string& text) {
-      return text == "-" ? std::numeric_limits<double>::max() : std::strtod(text.c_str(), nullptr);
+      char* end = nullptr;
+      const double value = std::strtod(text.c_str(), &end);
+      return end == text.c_str() ? std::numeric_limits<double>::max() : value;
     };
     if (port == inventory_.devices.end() || number(port->second.*link) >= number(device.*link))
       return device.*link;
@@ -104,7 +113,7 @@ class TopologyWriter {
     XmlElement& cpu = Child(root_, "cpu", "numaid", device.numa_node);
     if (device.numa_node == "-") Miss(fmt::format("numa_node of {}", device.bus_id()));
     if (cpu.Find("arch") != nullptr) return cpu;
-    SetKnown(cpu, "arch", inventory_.architecture, "the processor");
+    SetKnown(cpu, "arch", ArchitectureForNccl(inventory_.architecture), "the processor");
     cpu.Set("affinity", "00000001");
     if (inventory_.architecture != "x86_64") return cpu;
     SetKnown(cpu, "vendor", inventory_.cpu_vendor, "the processor");

@@ -55,8 +55,9 @@ Result<ReleaseLibrary> FromFile(const fs::path& file) {
   const auto functions = cuda_standin::ReadFunctionSymbols(file.string(), &error);
   if (!functions || functions->empty()) {
     return WithHint(
-        MakeError(ErrorKind::kUnsupported, "{}: {}", file.string(),
-                  functions ? "the library is stripped, so that its CUDA functions cannot be found" : error),
+        MakeError(
+            ErrorKind::kUnsupported, "{}",
+            functions ? file.string() + " is stripped, so that its CUDA functions cannot be found" : error),
         fmt::format("use the same release from PyPI: tools/setup/fetch_nccl.sh {}", release->text()));
   }
   return ReleaseLibrary{*release, file.parent_path().string()};

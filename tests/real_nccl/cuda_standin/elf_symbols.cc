@@ -73,7 +73,16 @@ std::optional<std::vector<FunctionSymbol>> ReadFunctionSymbols(const std::string
     *error = path + " is no ELF file of 64 bits";
     return std::nullopt;
   }
+  if (header[0].e_machine != EM_X86_64) {
+    *error = path + " is for another architecture than x86-64 (machine " +
+             std::to_string(header[0].e_machine) + " of ELF)";
+    return std::nullopt;
+  }
   const auto sections = file.Values<Elf64_Shdr>(header[0].e_shoff, header[0].e_shnum);
+  if (sections.size() < header[0].e_shnum) {
+    *error = path + " is cut: its table of sections is not in the file";
+    return std::nullopt;
+  }
   std::vector<FunctionSymbol> functions;
   for (const Elf64_Shdr& section : sections) {
     if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections.size()) continue;

@@ -14,8 +14,8 @@ struct FunctionSymbol {
   uint64_t offset = 0;  // from the address that the library was loaded at
 };
 
-// Empty where the file is stripped. Nothing, with *error set, where it cannot be read or is no ELF file of 64
-// bits.
+// Empty where the file is stripped. Nothing, with *error set, where it cannot be read, is cut, or is no ELF
+// file of 64 bits for x86-64.
 std::optional<std::vector<FunctionSymbol>> ReadFunctionSymbols(const std::string& path, std::string* error);
 
 }  // namespace cuda_standin

@@ -96,9 +96,33 @@ TEST(ReadCell, TellsHowFarARunCame) {
   EXPECT_EQ(crashed.problem, "Aborted: free(): invalid pointer");
   EXPECT_EQ(ReadCell(SmallRequest(), {both, "", "", 0, true}).end, CellEnd::kHung);
   EXPECT_EQ(ReadCell(SmallRequest(), {both, "", "", 0, false}).end, CellEnd::kPassed);
-  const Cell missing = ReadCell(SmallRequest(), {both, "", "", 5 << 8, false});
-  EXPECT_EQ(missing.end, CellEnd::kNotRun);
-  EXPECT_NE(missing.problem.find("stand-in lacks"), std::string::npos);
+}
+
+// A call that the stand-in lacks fails, whatever the release does then: that is no fault of the release.
+TEST(ReadCell, ACallThatTheStandInLacksIsNamedAndIsNoStatementAboutTheRelease) {
+  const std::string log = std::string(kLog) + "cuda_standin: cudaNewThing has no stand-in\n" +
+                          "h:1:2 [0] NCCL WARN Cuda failure 801\ncuda_standin: cuOther has no stand-in\n" +
+                          "cuda_standin: cudaNewThing has no stand-in\n";
+  constexpr int kEndedWell = 5 << 8, kInitFailed = 4 << 8;
+  for (const auto& [status, hangs] :
+       {std::pair{kEndedWell, false}, {kInitFailed, false}, {SIGSEGV, false}, {0, true}}) {
+    const Cell missing = ReadCell(SmallRequest(), {log, "", "", status, hangs});
+    EXPECT_EQ(missing.end, CellEnd::kNotRun) << status;
+    EXPECT_EQ(
+        missing.problem,
+        "the release calls cuOther, cudaNewThing, which the stand-in for CUDA lacks: use a newer DynamICCL, "
+        "or report the release and this name");
+  }
+}
+
+// Which rank's lines come last is decided by time.
+TEST(EndText, NamesTheCauseAndNotThatARankLostAnother) {
+  Cell cell{.end = CellEnd::kInitFailed, .ranks = 2};
+  const std::string lost = "socketProgress: Connection closed by remote peer localhost<57326>";
+  cell.warnings = {"Detected mixed local Net device counts", lost};
+  EXPECT_EQ(EndText(cell), "init fails, 0 of 2 ranks joined: Detected mixed local Net device counts");
+  cell.warnings = {lost};
+  EXPECT_EQ(EndText(cell), "init fails, 0 of 2 ranks joined: " + lost);
 }
 
 TEST(ReadCell, ReadsChannelsConnectionsGraphsAndWarnings) {

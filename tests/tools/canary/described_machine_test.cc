@@ -110,6 +110,27 @@ TEST(DescribedMachine, ATextWhereANumberBelongsIsRefusedWithItsLine) {
         "mesh", Edited(MeshTopology(), " latency=\"0\"", fmt::format(" latency=\"{}\"", latency))));
 }
 
+// NCCL refuses another version, and takes the other texts for its fallback.
+TEST(DescribedMachine, AWordThatNcclDoesNotKnowIsRefused) {
+  const auto described = [](const char* what, const std::string& with) {
+    return DescribeTopology("mesh", Edited(MeshTopology(), what, with));
+  };
+  const auto refused = [&](const char* what, const char* with) {
+    return described(what, with).error().message;
+  };
+  EXPECT_EQ(refused("version=\"1\"", "version=\"9\""),
+            "mesh: line 1: <system> has version=\"9\", which is no version that NCCL reads: 1");
+  EXPECT_EQ(
+      refused("x86_64", "aarch64"),
+      "mesh: line 2: <cpu> has arch=\"aarch64\", which is no architecture that NCCL knows: x86_64, arm64 or "
+      "ppc64");
+  EXPECT_EQ(refused("16.0 GT/s PCIe", "quick"),
+            "mesh: line 3: <pci> has link_speed=\"quick\", which is no speed of a PCI link, such as 16.0 "
+            "GT/s PCIe");
+  for (const char* speed : {"8 GT/s", "Unknown", "Unknown speed", ""})
+    EXPECT_TRUE(described("16.0 GT/s PCIe", speed)) << speed;
+}
+
 // A dump of two of four GPUs: the links to the other two lead nowhere.
 TEST(DescribedMachine, HalfADumpIsRefused) {
   std::string half = MeshTopology();

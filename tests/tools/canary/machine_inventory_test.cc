@@ -177,6 +177,32 @@ TEST_F(Inventories, AreReadAsNcclReadsThem) {
   EXPECT_THAT(xml, HasSubstr("gdr=\"0\""));
 }
 
+// Linux says aarch64 of a Grace processor, and NCCL arm64.
+TEST_F(Inventories, HaveNcclsWordsForTheArchitecture) {
+  MachineInventory node = ParseMachineInventory("node.inventory", Collect(MeshOfA100())).value();
+  const auto with = [&](const char* machine) {
+    node.architecture = machine;
+    return TopologyOfInventory("node.inventory", node).value();
+  };
+  EXPECT_THAT(with("aarch64"), HasSubstr("arch=\"arm64\""));
+  EXPECT_THAT(with("ppc64le"), HasSubstr("arch=\"ppc64\""));
+}
+
+// A virtual machine does not know the speed of the port above a device. NCCL then takes the device's.
+TEST_F(Inventories, ASpeedThatIsUnknownDoesNotBoundALink) {
+  Collect(MeshOfA100());
+  const std::string node = folder_ + "/node1";
+  Run(fmt::format("echo Unknown >\"$(cd -P '{}/sys/bus/pci/devices/0000:1d:00.0/..' && pwd)/max_link_speed\"",
+                  node));
+  Run(
+      fmt::format("env ARCH=x86_64 SYSFS='{0}/sys' PROCFS='{0}/proc' PATH='{0}/bin:'\"$PATH\" sh '{1}' gdr=1 "
+                  ">'{0}/again'",
+                  node, COLLECTOR));
+  const std::string again = TopologyOf(ReadTextFile(node + "/again").value());
+  const size_t gpu = again.find("1d:00.0");
+  EXPECT_THAT(again.substr(gpu, again.find('>', gpu) - gpu), HasSubstr("link_speed=\"16.0 GT/s PCIe\""));
+}
+
 TEST_F(Inventories, CutDamagedAndLaterFilesAreRefused) {
   const std::string text = Collect(MeshOfA100());
   for (size_t size = 30; size < text.size(); size += 97) {

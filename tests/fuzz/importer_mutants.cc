@@ -51,10 +51,10 @@ const MutatedFormat kMutatedFormats[] = {
     {PyTorchEtImporter(), "import_py_torch_et", "execution_trace.json"},
     {InspectorImporter(), "import_inspector", "nccl_inspector.log", true},
     {NcclProfilerImporter(), "import_nccl_profiler", "nccl_profiler.json"},
-    {AicbImporter(), "import_aicb", ""},
+    {AicbImporter(), "import_aicb", "", true},
     {SimAiImporter(), "import_sim_ai", ""},
     {ChakraImporter(), "import_chakra", ""},
-    {DeepSpeedCommsImporter(), "import_deep_speed_comms", ""},
+    {DeepSpeedCommsImporter(), "import_deep_speed_comms", "", true},
     {NcclDebugImporter(), "import_nccl_debug", "nccl_debug"}};
 
 // Returns a table whose bandwidths follow from its sizes and times.

@@ -22,10 +22,11 @@ namespace dynamiccl {
 namespace {
 
 // The columns that the importer reads.
-enum Column { kType, kGroup, kGroupSize, kBytes, kStage, kDestination, kSource, kElapsed, kColumns };
+enum Column { kType, kGroup, kGroupSize, kBytes, kStage, kDestination, kSource, kElapsed, kAlgbw, kColumns };
 // Names of the columns in a header line; the first ones are required.
-constexpr std::array<std::string_view, kColumns> kNames = {
-    "comm_type", "comm_group", "comm_group_size", "msg_size", "stage", "dst", "src", "_elapsed_time"};
+constexpr std::array<std::string_view, kColumns> kNames = {"comm_type", "comm_group",    "comm_group_size",
+                                                           "msg_size",  "stage",         "dst",
+                                                           "src",       "_elapsed_time", "algbw"};
 constexpr Column kRequired[] = {kType, kGroup, kBytes};
 constexpr std::string_view kTypePrefix = "CommType.";
 constexpr std::string_view kGroupPrefix = "CommGroup.";
@@ -180,6 +181,10 @@ class TableParser {
     call.issued.labelled_phase = PhaseOf(Field(fields, kStage));
     DYNAMICCL_CHECK_OK(FillPeer(fields, call.issued));
     DYNAMICCL_CHECK_OK(FillTimes(Field(fields, kElapsed), call.issued));
+    if (!FitsBandwidth(Field(fields, kAlgbw), call.issued)) {
+      call.issued.duration_ns = -1;
+      ++left_out_["times that do not fit their size and bandwidth"];
+    }
     if (step_is_due_) section_.AppendStep({.marked_ns = call.issued.issued_ns - 1, .step = next_step_++});
     step_is_due_ = false;
     DYNAMICCL_TRY(const uint32_t group, GroupOf(fields, call.issued.issued_ns));
@@ -200,6 +205,16 @@ class TableParser {
     issued.root_or_peer = number.value_or(rooted ? 0 : -1);
     if (!number) section_.Unfilled(rooted ? "root" : "peer", rooted ? "0" : "none");
     return {};
+  }
+
+  // True if the bandwidth fits the size and the time, or if there is none. AICB prints it with two decimals,
+  // in GB/s or, in some releases, GiB/s.
+  static bool FitsBandwidth(std::string_view bandwidth, const IssuedCall& issued) {
+    const auto stated = NumberIn<double>(bandwidth);
+    if (!stated || *stated < 1 || issued.duration_ns <= 0) return true;
+    const double gb_s = static_cast<double>(issued.call.bytes) / static_cast<double>(issued.duration_ns);
+    const auto fits = [&](double value) { return std::fabs(value - *stated) <= 0.0051 + 0.001 * *stated; };
+    return fits(gb_s) || fits(gb_s * 1e9 / (1 << 30));
   }
 
   // Sets the time of issue and the duration. A call is issued when the previous one ended. If the file has no

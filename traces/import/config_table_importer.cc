@@ -214,7 +214,9 @@ class ConfigTable final : public TraceImporter {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     TableParser parser(path);
     DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string_view line) { return parser.Take(line); }));
-    return parser.Finish();
+    auto imported = parser.Finish();
+    if (imported && stream.ended_in_line()) imported->notes.emplace_back(kLastLineOpen);
+    return imported;
   }
 };
 

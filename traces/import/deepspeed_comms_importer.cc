@@ -120,6 +120,21 @@ struct LoggedCall {
   const NamedCollective* operation;
   uint64_t bytes;
   double milliseconds;
+  // In Gbps; nothing in the summary, where means of bandwidths are not the bandwidths of mean times.
+  std::optional<double> algbw = std::nullopt;
+
+  // True if `algbw` can be seen to contradict size and time. DeepSpeed takes an all-reduce's bytes twice, and
+  // those of a gather or scatter once for each of the `ranks` (0: not known).
+  bool Contradicts(int32_t ranks) const {
+    constexpr double kHalfDigit = 0.005;  // of each of the three numbers
+    if (!algbw || *algbw < 1 || milliseconds < 0.1 || bytes < 1000) return false;
+    const double once = static_cast<double>(bytes) * 8e-6 / milliseconds;
+    const double tolerance = 0.01 + kHalfDigit / milliseconds + kHalfDigit / *algbw;
+    const auto fits = [&](double times) { return std::fabs(once * times - *algbw) <= tolerance * *algbw; };
+    const Collective kind = operation->collective;
+    const bool shares = kind == Collective::kAllGather || kind == Collective::kReduceScatter;
+    return !fits(kind == Collective::kAllReduce ? 2 : 1) && !(shares && (ranks == 0 || fits(ranks)));
+  }
 };
 
 // Reads a log line by line. Import makes one for each file and uses it on one thread. Lines of other programs
@@ -174,11 +189,12 @@ class LogParser {
     const auto bytes = SizeIn(Value(text, "| msg size: "));
     if (!milliseconds) return Fail("a call without a time in milliseconds");
     if (!bytes) return Fail("a call without a size like '2.0 MB'");
-    TakeBandwidths(*operation, Value(text, "| algbw (Gbps): "), Value(text, "| busbw (Gbps): "));
+    const std::string_view algbw = Value(text, "| algbw (Gbps): ");
+    TakeBandwidths(*operation, algbw, Value(text, "| busbw (Gbps): "));
     if (*bytes == 0)
       ++without_data_;
     else
-      calls_.push_back({operation, *bytes, *milliseconds});
+      calls_.push_back({operation, *bytes, *milliseconds, NumberIn<double>(algbw)});
     return {};
   }
 
@@ -198,17 +214,29 @@ class LogParser {
     return call.bytes * static_cast<uint64_t>(gathers ? std::max(Ranks(), 1) : 1);
   }
 
+  // Removes the bandwidths if most calls contradict them, because another release computes them otherwise.
+  // Returns how many calls contradict theirs.
+  uint64_t CheckBandwidths() {
+    const auto contradictions = std::count_if(
+        calls_.begin(), calls_.end(), [this](const LoggedCall& call) { return call.Contradicts(Ranks()); });
+    if (2 * static_cast<size_t>(contradictions) <= calls_.size())
+      return static_cast<uint64_t>(contradictions);
+    for (LoggedCall& call : calls_) call.algbw.reset();
+    return 0;
+  }
+
   // A trace of rank 0. Each call is issued when the one before it ended.
   Imported FinishCalls() {
     RankSection section("deepspeed-comms", kTraceMirrored, stated_size_);
     section.section().rank = 0;
     section.section().world = Ranks();
     int64_t now_ns = kUntimedStepNs;
+    const uint64_t contradictions = CheckBandwidths();
     for (const LoggedCall& logged : calls_) {
       ImportedCall call;
       IssuedCall& issued = call.issued;
       issued.issued_ns = now_ns;
-      issued.duration_ns = std::llround(logged.milliseconds * 1e6);
+      if (!logged.Contradicts(Ranks())) issued.duration_ns = std::llround(logged.milliseconds * 1e6);
       issued.call.collective = logged.operation->collective;
       issued.call.bytes = TotalOf(logged);
       issued.call.data_type = UntoldType(issued.call.bytes);
@@ -229,6 +257,10 @@ class LogParser {
     Imported imported;
     imported.unfilled = section.TakeUnfilled();
     AddNotes(imported);
+    if (contradictions > 0)
+      imported.notes.push_back(
+          fmt::format("{} whose size, time and bandwidth contradict each other: without a time",
+                      Counted(contradictions, "call")));
     if (!rows_.empty()) imported.notes.push_back("the table of the summary: left out, the calls are here");
     imported.frameworks = {{"DeepSpeed", "its log of communication"}};
     imported.trace = TraceOfOne(section.Finish());

@@ -52,13 +52,13 @@ std::vector<int64_t> RanksIn(JsonValue value) {
   return ranks;
 }
 
-// The number after the last "rank" in the file's name, as PyTorch names dumps ("nccl_trace_rank_3"); -1
-// without one.
+// The number after the last "rank" in the file's name, as PyTorch names dumps ("nccl_trace_rank_3"). At most
+// one character may stand between the two. -1 without such a number.
 int64_t RankOfFile(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
   const size_t rank = name.rfind("rank");
   const size_t begin = rank == std::string::npos ? std::string::npos : name.find_first_of("0123456789", rank);
-  if (begin == std::string::npos) return -1;
+  if (begin == std::string::npos || begin > rank + 5) return -1;
   const size_t end = name.find_first_not_of("0123456789", begin);
   return JsonInteger(std::string_view(name).substr(begin, end - begin)).value_or(-1);
 }
@@ -87,6 +87,7 @@ class Dump {
           return TakePiece(key, text, offset);
         }));
     DYNAMICCL_CHECK_OK(CheckVersion(pieces.position()));
+    CheckRank();
     if (entries_.empty()) {
       return MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: no calls of NCCL in this dump", path_,
                        pieces.position());
@@ -121,6 +122,16 @@ class Dump {
                     "versions 2.x are read, which PyTorch 2.5 and later write");
   }
 
+  // Drops the rank of the file's name if the dump lists the ranks of its groups, and this one in none of
+  // them.
+  void CheckRank() {
+    const bool listed = std::any_of(groups_.begin(), groups_.end(), [this](const auto& named) {
+      const std::vector<int64_t>& ranks = named.second.ranks;
+      return ranks.empty() || std::find(ranks.begin(), ranks.end(), rank_) != ranks.end();
+    });
+    if (!groups_.empty() && !listed) rank_ = -1;
+  }
+
   // Reads an entry; entries that move no data are counted by name.
   Status TakeEntry(JsonValue json, uint64_t offset) {
     const std::string name = json["profiling_name"].Text();
@@ -144,7 +155,7 @@ class Dump {
     entry.in_elements = ElementsOfShapes(json["input_sizes"]);
     entry.out_elements = ElementsOfShapes(json["output_sizes"]);
     entry.type = DataTypeOfPyTorch(json["input_dtypes"][0].Text());
-    entry.created_ns = std::clamp<int64_t>(IntegerOf(json, "time_created_ns", 0), 0, INT64_MAX / 2);
+    entry.created_ns = TimeOfIssue(json["time_created_ns"]);
     // The hook's duration is mostly by the host's clock, from before the call was issued to after: none of
     // NCCL's.
     if (const auto duration = json["duration_ms"].Number(1e12); duration && !IsOfRecorderHook(name))
@@ -154,6 +165,15 @@ class Dump {
     unfinished_ += json["state"].Text() != "completed";
     entries_.push_back(std::move(entry));
     return {};
+  }
+
+  // The wall-clock time in nanoseconds. Some programs rewrite it as a number with an exponent.
+  int64_t TimeOfIssue(JsonValue created) {
+    constexpr int64_t kLatest = INT64_MAX / 2;
+    const auto whole = created.Integer();
+    const auto rounded = whole ? std::nullopt : created.Number(static_cast<double>(kLatest));
+    if (!whole && !rounded) section_.Unfilled("time of issue", "0");
+    return std::clamp<int64_t>(whole ? *whole : static_cast<int64_t>(rounded.value_or(0)), 0, kLatest);
   }
 
   // Reads "nccl:send 0->1" or "nccl:recv 0<-1". The first number is this rank, the second its peer. Both are

@@ -167,8 +167,9 @@ std::optional<std::string_view> GzipStream::NextLine() {
     buffer_->Pass(part.size() + line_ended_);
     if (line_ended_ && long_line_.empty()) return part;
     long_line_ += part;
-    if (line_ended_ || (ahead.empty() && !long_line_.empty())) return long_line_;
-    if (ahead.empty()) return std::nullopt;
+    if (line_ended_) return long_line_;
+    ended_in_line_ |= ahead.empty() && !long_line_.empty();
+    if (ahead.empty()) return long_line_.empty() ? std::nullopt : std::optional<std::string_view>(long_line_);
   }
 }
 

@@ -38,6 +38,8 @@ class GzipStream {
   std::optional<std::string_view> NextLine();
   // True if the line that NextLine returned last ends with a newline.
   bool line_ended() const { return line_ended_; }
+  // True if the data ended inside a line, which may then be cut. NextLine has returned nothing.
+  bool ended_in_line() const { return ended_in_line_; }
   // Calls `take` with each line, without its newline, until `take` fails. Returns the error of `take` if it
   // failed; else the stream's status().
   Status EachLine(const std::function<Status(std::string_view line)>& take);
@@ -56,6 +58,12 @@ class GzipStream {
   std::unique_ptr<std::istream> stream_;
   std::string long_line_;  // a line that does not lie in one piece in the buffer
   bool line_ended_ = false;
+  bool ended_in_line_ = false;
 };
+
+// The note on a table whose last line has no newline, though all of its columns: some programs write it so,
+// but the last number may be cut.
+inline constexpr char kLastLineOpen[] =
+    "the last line has no newline: if the file is cut, its last number may be too";
 
 }  // namespace dynamiccl

@@ -172,6 +172,8 @@ class Reader {
     const auto duration = JsonMicroseconds(raw.duration.empty() ? "0" : raw.duration);
     if (!begin || !duration) return Fail(offset, "an event whose time is no number");
     if (use == EventUse::kComputing || use == EventUse::kKernel) NoteDevice(raw.process);
+    if (use == EventUse::kComm || use == EventUse::kAnnotation || use == EventUse::kOther)
+      DYNAMICCL_CHECK_OK(CheckProcess(raw.process, offset));
     if (use == EventUse::kComputing) {
       file_.computing.push_back({*begin, *begin + *duration});
       return {};
@@ -192,6 +194,18 @@ class Reader {
     }
     List(use).push_back(std::move(event));
     return {};
+  }
+
+  // Refuses calls of a second process: the file joins profiles of several ranks, whose calls would be counted
+  // as those of one.
+  Status CheckProcess(std::string_view process, uint64_t offset) {
+    if (process_.empty()) process_ = process;
+    if (process.empty() || process == process_) return {};
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "{}: byte {}: a call of process {} after calls of process {}: profiles of "
+                              "several ranks in one file",
+                              path_, offset, process, process_),
+                    "give each rank's profile as a file of its own");
   }
 
   void NoteDevice(std::string_view device) {
@@ -262,7 +276,8 @@ class Reader {
 
   const std::string& path_;
   KinetoFile file_;
-  std::string device_;  // device of the first kernel
+  std::string device_;   // device of the first kernel
+  std::string process_;  // process of the first call
   bool saw_events_ = false;
 };
 

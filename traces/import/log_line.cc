@@ -79,6 +79,9 @@ size_t TimeStamp(std::string_view text) {
 }  // namespace
 
 std::string_view PlainLogLine(std::string_view line, std::string& changed) {
+  // A progress bar goes back to the line's beginning, and a terminal shows what comes after it.
+  while (line.ends_with('\r')) line.remove_suffix(1);
+  line.remove_prefix(line.rfind('\r') + 1);
   if (line.find('\x1b') != std::string_view::npos || line.find(">:") != std::string_view::npos) {
     changed = line;
     RemoveColours(changed);

@@ -14,6 +14,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "src/base/counted.h"
 #include "traces/format/trace_merge.h"
@@ -302,7 +303,7 @@ class LogParser {
     const std::string_view line = PlainLogLine(text, changed_line_);
     const auto pieces = DebugPieces(line);
     for (size_t i = 0; i < pieces.size(); ++i) TakePiece(pieces[i], pieces.size() > 1);
-    if (library_.empty()) library_ = LibraryIn(line).value_or("");
+    if (const auto library = LibraryIn(line)) TakeLibrary(*library);
   }
 
   Result<Imported> Finish() {
@@ -316,21 +317,42 @@ class LogParser {
       return WithHint(MakeError(ErrorKind::kInvalidArgument, "line {}: no call in this log", line_number_),
                       "NCCL logs calls with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING");
     }
+    const std::string first_library = second_library_.empty() ? "" : std::exchange(library_, "");
     std::vector<RankSection> sections;
     for (const LoggedRank* rank : ranks) sections.push_back(rank->Build(library_));
     Imported imported = TogetherOrAlone(ranks, sections);
     AddNotes(imported);
+    if (!second_library_.empty())
+      imported.notes.push_back(
+          fmt::format("{} and {} in one log: the calls' library is left open; split the "
+                      "log if it has several jobs",
+                      first_library, second_library_));
     return imported;
   }
 
  private:
-  // The host of a piece. When another process cut in, some of its text may precede the host's name.
+  // Notes the library's version. Of two versions in one log neither is known to be that of the calls.
+  void TakeLibrary(const std::string& library) {
+    const auto number = [](const std::string& text) { return text.substr(0, text.find('+')); };
+    if (library_.empty()) library_ = library;
+    if (number(library) != number(library_)) second_library_ = library;
+  }
+
+  // The host of a piece. Text of another process may stand before the host's name without a blank. Then the
+  // name ends with a known host's; unless a process `cut` in, that host must have this process.
   std::string_view HostOf(const DebugPiece& piece, bool cut) {
-    if (!cut) return Kept(hosts_, piece.host);
+    constexpr size_t kShortest = 3;  // shorter names, such as "1" and "11", may be hosts by themselves
+    if (const auto known = hosts_.find(piece.host); known != hosts_.end()) return *known;
     for (const std::string& host : hosts_) {
-      if (piece.host.ends_with(host)) return host;
+      if (!piece.host.ends_with(host)) continue;
+      if (cut || (host.size() >= kShortest && HasProcess(host, piece.process_id))) return host;
     }
-    return Kept(cut_hosts_, piece.host);
+    return Kept(cut ? cut_hosts_ : hosts_, piece.host);
+  }
+
+  bool HasProcess(std::string_view host, int64_t process_id) const {
+    const auto rank = ranks_.lower_bound({host, process_id, INT32_MIN});
+    return rank != ranks_.end() && std::get<0>(rank->first) == host && std::get<1>(rank->first) == process_id;
   }
 
   // Adds the text to the set, unless it is there already. Returns the set's own copy, which is valid as long
@@ -398,7 +420,7 @@ class LogParser {
     }
     uint64_t left_out = 0;
     for (const LoggedRank* rank : ranks) left_out += rank->calls();
-    imported.notes.push_back(fmt::format("{} of {}, whose lines are not whole ({}): left out",
+    imported.notes.push_back(fmt::format("{} of {}, which do not go with this one ({}): left out",
                                          Counted(left_out - ranks[most]->calls(), "call"),
                                          Counted(ranks.size() - 1, "other rank"), agree.error().message));
     imported.trace.emplace().sections.push_back(ranks[most]->Build(library_).Finish());
@@ -432,6 +454,7 @@ class LogParser {
   size_t line_number_ = 0;
   uint64_t without_tuner_ = 0;
   std::string library_;
+  std::string second_library_;  // another version than library_
   std::string changed_line_;
   std::set<std::string, std::less<>> hosts_, cut_hosts_;
   std::map<std::tuple<std::string_view, int64_t, int32_t>, LoggedRank> ranks_;  // host, process, device

@@ -26,6 +26,14 @@ std::string_view WordBefore(std::string_view line, size_t& end) {
   return line.substr(end, stop - end);
 }
 
+// The host's name at the end of `text`. A progress bar, which ends without a newline, may stand before it.
+std::string_view HostAtEnd(std::string_view text) {
+  constexpr std::string_view kHostLetters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+  const size_t before = text.find_last_not_of(kHostLetters);
+  return before == std::string_view::npos || before + 1 == text.size() ? text : text.substr(before + 1);
+}
+
 // Parses "<host>:<pid>:<tid>".
 std::optional<DebugPiece> PieceOf(std::string_view place, int32_t device) {
   const size_t thread = place.rfind(':');
@@ -35,7 +43,7 @@ std::optional<DebugPiece> PieceOf(std::string_view place, int32_t device) {
   const auto process_id = NumberIn<int64_t>(place.substr(process + 1, thread - process - 1));
   const auto thread_id = NumberIn<int64_t>(place.substr(thread + 1));
   if (!process_id || !thread_id) return std::nullopt;
-  return DebugPiece{place.substr(0, process), *process_id, *thread_id, device, ""};
+  return DebugPiece{HostAtEnd(place.substr(0, process)), *process_id, *thread_id, device, ""};
 }
 
 // Parses a record of NCCL's log plugin. Only records of errors, which hold no call, have more fields between

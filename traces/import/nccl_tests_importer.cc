@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -51,6 +52,12 @@ std::optional<TestProgram> ProgramIn(std::string_view line) {
   }
   return found;
 }
+
+// Ranks that form one communicator, and their hosts.
+struct RankGroup {
+  std::set<int32_t> ranks;
+  std::set<std::string> hosts;
+};
 
 // Counts rows, or times of rows, with one kind of defect.
 struct NotedRows {
@@ -155,7 +162,7 @@ class TextParser {
     if (tokens[0].text == "nThread" || tokens[0].text == "nThread:")
       StartTable();
     else if (tokens[0].text == "Rank" && tokens.size() > 6)
-      TakeRank(tokens);
+      return TakeRank(tokens);
     else if (tokens[0].text == "size" && tokens.size() >= 5)
       return TakeColumns(line, hash);
     return {};
@@ -164,30 +171,65 @@ class TextParser {
   // Resets the state of the previous table.
   void StartTable() {
     columns_ = {};
-    hosts_.clear();
+    groups_.clear();
     machines_.clear();
     ranks_ = 0;
   }
 
-  // Counts a rank and reads its host and GPU: "Rank 0 Group 0 Pid 258918 on nid005446 device 0 [0x01] NVIDIA
-  // GH200 120GB".
-  void TakeRank(const std::vector<Token>& tokens) {
-    ++ranks_;
+  // Reads a rank, its group, host and GPU: "Rank 0 Group 0 Pid 258918 on nid005446 device 0 [0x01] NVIDIA
+  // GH200 120GB". Releases before groups print no group.
+  Status TakeRank(const std::vector<Token>& tokens) {
+    const auto rank = NumberIn<int32_t>(tokens[1].text);
+    const bool grouped = tokens[2].text == "Group";
+    const auto number = grouped ? NumberIn<int32_t>(tokens[3].text) : std::optional<int32_t>(0);
+    if (!rank || *rank < 0 || !number) return Fail("a line of a rank without its number");
+    RankGroup& group = groups_[*number];
+    if (!group.ranks.insert(*rank).second)
+      return WithHint(Fail(fmt::format("rank {} stands in the list of ranks twice", *rank)),
+                      "the output of several processes is mixed: nccl-tests built without MPI=1 runs in each "
+                      "of them alone; give one process's output");
     for (size_t i = 0; i + 1 < tokens.size(); ++i) {
       if (tokens[i].text != "on") continue;
-      hosts_.insert(std::string(tokens[i + 1].text));
+      group.hosts.insert(std::string(tokens[i + 1].text));
       hosts_of_file_.insert(HostPattern(tokens[i + 1].text));
     }
     std::string machine;
     for (size_t i = tokens.size(); i-- > 0 && !tokens[i].text.starts_with('[');)
       machine = std::string(tokens[i].text) + (machine.empty() ? "" : " ") + machine;
     machines_.insert(machine);
+    return {};
+  }
+
+  // Counts the ranks of the communicator that the table is about. With NCCL_TESTS_SPLIT the ranks form groups
+  // that run at the same time, and the table is that of rank 0's group. Lines of ranks may be missing: every
+  // rank of the job has one, numbered from 0.
+  void CountRanks() {
+    int32_t highest = -1;
+    size_t listed = 0;
+    const RankGroup* first = &groups_.begin()->second;
+    for (const auto& [number, group] : groups_) {
+      highest = std::max(highest, *group.ranks.rbegin());
+      listed += group.ranks.size();
+      if (*group.ranks.begin() < *first->ranks.begin()) first = &group;
+    }
+    const auto missing = highest + 1 - static_cast<int32_t>(listed);
+    ranks_ = static_cast<int32_t>(first->ranks.size());
+    nodes_ = std::max<int32_t>(1, static_cast<int32_t>(first->hosts.size()));
+    if (groups_.size() > 1)
+      Note(fmt::format("tables of groups of ranks that ran at the same time ({}): kept, as times of {} ranks",
+                       groups_.size(), ranks_));
+    else if (missing > 0)
+      ranks_ = highest + 1;
+    if (missing > 0)
+      Note(fmt::format("tables without the lines of {} of {} ranks: kept, though nodes may be missing",
+                       missing, highest + 1));
   }
 
   // Reads the header line of a table.
   Status TakeColumns(std::string_view line, size_t hash) {
-    if (ranks_ == 0)
+    if (groups_.empty())
       return Fail("a table before any line '#  Rank  0 ...': the number of ranks is not known");
+    CountRanks();
     if (!program_) return WithHint(Fail(kUnnamedTest), kNameTheTest);
     columns_ = RowColumns(line, hash);
     test_ = *program_;
@@ -209,7 +251,7 @@ class TextParser {
     if (earlier > 0) context.topology += fmt::format(" table {}", earlier + 1);
     context.topology += suffix;
     context.model.fabric.n_ranks = ranks_;
-    context.model.fabric.n_nodes = std::max<int32_t>(1, static_cast<int32_t>(hosts_.size()));
+    context.model.fabric.n_nodes = nodes_;
     imported_.contexts.push_back(context);
     return context.topology;
   }
@@ -217,7 +259,8 @@ class TextParser {
   // Reads a row. An INFO line may begin with a digit too and is skipped.
   void TakeRow(std::string_view line, bool whole) {
     const std::vector<Token> tokens = Tokens(line);
-    if (tokens.size() < 4 || !NumberIn<uint64_t>(tokens[0].text)) return;
+    const bool grouped = tokens[0].text.find_first_not_of("0123456789,.'") == std::string_view::npos;
+    if (tokens.size() < 4 || !grouped) return;
     if (!test_.collective)
       return LeaveOut(fmt::format("rows of {}, which is no collective of NCCL", test_.name));
     const auto row = whole ? columns_.Row(tokens) : std::nullopt;
@@ -260,10 +303,10 @@ class TextParser {
   TestProgram test_;                    // the test of the current table
   size_t line_number_ = 0;
   RowColumns columns_;
-  std::set<std::string> hosts_;
+  std::map<int32_t, RankGroup> groups_;  // the ranks that are listed above the current table
   std::set<std::string> hosts_of_file_;
   std::set<std::string> machines_;
-  int32_t ranks_ = 0;
+  int32_t ranks_ = 0, nodes_ = 0;          // of the current table's communicator
   std::array<std::string, 2> topologies_;  // out of place, in place
   uint64_t rows_ = 0;                      // rows of the file; each gives one or two measurements
   bool rccl_ = false;                      // the file has the header of rccl-tests

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both forms are collected in `Results`, where times of the same topology, collective and size become the
-// repeats of one row. In-place results get a topology of their own (" in-place"), so that they are not mixed
-// with out-of-place ones.
+// Tables of results, and the names of tests. Times of the same topology, collective and size become the
+// repeats of one row. In-place results get a topology of their own (" in-place").
 #include "traces/import/nccl_tests_tables.h"
-
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <filesystem>
-#include <map>
-#include <set>
 
-#include "traces/import/json_document.h"
-#include "traces/import/json_pieces.h"
-#include "traces/import/system_names.h"
+#include "traces/import/nccl_tests_results.h"
 #include "traces/import/text_fields.h"
 
 namespace dynamiccl {
@@ -38,289 +29,34 @@ constexpr NamedTest kTests[] = {{"allreducegroup", std::nullopt},
                                 {"gather", std::nullopt},
                                 {"reduce", Collective::kReduce}};
 
-// The file's name without folder and extension.
-std::string StemOf(const std::string& path) {
-  return std::filesystem::path(path).stem().string();
-}
-
-// Counts of rows or times that are left out, by reason, and of those that are kept although their results
-// were wrong.
-struct LeftOut {
-  uint64_t empty = 0;    // of 0 bytes
-  uint64_t untimed = 0;  // rows without a time
-  uint64_t wrong = 0;    // kept, although the test found wrong results
-  uint64_t other = 0;    // of tests that are no collectives of NCCL
-
-  std::vector<std::string> Notes() const {
-    std::vector<std::string> notes;
-    const auto note = [&](uint64_t count, std::string_view what) {
-      if (count > 0) notes.push_back(fmt::format("{} {}", count, what));
-    };
-    note(empty, "rows of 0 bytes: left out");
-    note(untimed, "times that are not there: left out");
-    note(wrong, "times whose results were wrong (#wrong above 0): kept");
-    note(other, "rows of tests that are no collectives of NCCL: left out");
-    return notes;
-  }
-};
-
-// Rows and contexts of one file.
-class Results {
- public:
-  explicit Results(std::string source) { file_.library = std::move(source); }
-
-  MeasurementFile& file() { return file_; }
-
-  // Returns the times of a topology, collective and size, to which the caller appends a new one. The
-  // topology's ranks and nodes are those of the first call.
-  std::vector<float>& TimesOf(std::string_view topology, int32_t ranks, int32_t nodes, Collective collective,
-                              uint64_t bytes) {
-    auto place = topology_of_.find(topology);
-    if (place == topology_of_.end()) {
-      place = topology_of_.emplace(topology, file_.contexts.size()).first;
-      file_.contexts.push_back({.topology = place->first, .model = {}});
-      file_.contexts.back().model.fabric.n_ranks = ranks;
-      file_.contexts.back().model.fabric.n_nodes = nodes;
-    }
-    const auto [row, is_new] =
-        row_of_.try_emplace(std::tuple(place->second, collective, bytes), file_.rows.size());
-    if (is_new) {
-      file_.rows.push_back({.topology = place->first,
-                            .collective = collective,
-                            .bytes = bytes,
-                            .config = kLeaveNcclAlone,
-                            .is_default = is_default_,
-                            .microseconds = {}});
-    }
-    return file_.rows[row->second].microseconds;
-  }
-  // After this call, rows are not marked as NCCL's own choice.
-  void SetForced() { is_default_ = false; }
-
-  // Returns the result, with notes on what the file does not contain.
-  Imported Finish(const LeftOut& left_out) {
-    Imported imported;
-    const uint64_t rows = file_.rows.size();
-    imported.unfilled = {{"algorithm", rows, "unknown"},
-                         {"protocol", rows, "unknown"},
-                         {"channels", rows, "unknown"},
-                         {"fabric", file_.contexts.size(), "zeros"}};
-    imported.notes = left_out.Notes();
-    imported.measurements = std::move(file_);
-    return imported;
-  }
-
- private:
-  MeasurementFile file_;
-  bool is_default_ = true;
-  std::map<std::string, size_t, std::less<>> topology_of_;  // index of its context
-  std::map<std::tuple<size_t, Collective, uint64_t>, size_t> row_of_;
-};
-
-// True if the number is a plausible time: from 0 to 11 days, in microseconds.
-bool IsTime(double microseconds) {
-  return std::isfinite(microseconds) && microseconds >= 0 && microseconds < 1e12;
-}
-
-// ---- JSON ----
-
-// Environment variables with which a user forces NCCL's choice.
-constexpr std::string_view kForcing[] = {
-    "NCCL_ALGO=",     "NCCL_PROTO=",    "NCCL_MIN_NCHANNELS=", "NCCL_MAX_NCHANNELS=",
-    "NCCL_MIN_CTAS=", "NCCL_MAX_CTAS=", "NCCL_TUNER_PLUGIN="};
-
-// The two halves of a result: the names of their members, and the suffix of their topology.
-struct ResultHalf {
-  std::string_view mean, each, suffix;
-};
-constexpr ResultHalf kHalves[] = {{"out_of_place", "out_of_place_per_iter", ""},
-                                  {"in_place", "in_place_per_iter", " in-place"}};
-
-// Reads a document of nccl-tests' -J: args, env, devices, results. The path must outlive it. Results are read
-// as a stream, and kept as numbers until the document's end, because what they belong to may come behind
-// them. A result without a size ends the import; one without a time is counted.
-class JsonResults {
- public:
-  JsonResults(const std::string& path, const ImportOptions& options)
-      : path_(path), results_("nccl-tests"), collective_(options.collective) {}
-
-  Result<Imported> Read(GzipStream& stream) {
-    JsonPieces pieces(stream, path_);
-    DYNAMICCL_CHECK_OK(pieces.ReadObject(
-        [](std::string_view key) {
-          if (key == "results") return JsonMemberUse::kElements;
-          const bool wanted =
-              key == "args" || key == "env" || key == "nccl_version" || key == "devices" || key == "config";
-          return wanted ? JsonMemberUse::kWhole : JsonMemberUse::kSkip;
-        },
-        [this](std::string_view key, std::string_view text, uint64_t offset) {
-          return TakePiece(key, text, offset);
-        }));
-    return Finish();
-  }
-
- private:
-  // One result of the document. A half for which the document gives no times has none here.
-  struct Row {
-    uint64_t bytes = 0;
-    std::array<std::vector<float>, 2> microseconds;
-  };
-
-  tl::unexpected<Error> Fail(const std::string& what) const {
-    return MakeError(ErrorKind::kInvalidArgument, "{}: in the whole document (from byte 0): {}", path_, what);
-  }
-
-  // Reads a member of the document, or one result.
-  Status TakePiece(std::string_view key, std::string_view text, uint64_t offset) {
-    const auto json = document_.Parse(text);
-    if (!json)
-      return MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: \"{}\" is not JSON", path_,
-                       offset + document_.position(), key);
-    if (key == "args") command_ = TextsIn(*json);
-    if (key == "env") environment_ = TextsIn(*json);
-    if (key == "nccl_version") version_ = json->Unsigned();
-    if (key == "devices" && json->is_set()) TakeDevices(*json, true);
-    if (key == "config") TakeDevices((*json)["devices"], false);
-    return key == "results" ? TakeRow(*json, offset) : Status();
-  }
-
-  // The strings of an array; other values in it are ignored.
-  static std::vector<std::string> TextsIn(JsonValue list) {
-    std::vector<std::string> texts;
-    list.EachElement([&](JsonValue text) {
-      if (text.is_string()) texts.push_back(text.Text());
-    });
-    return texts;
-  }
-
-  // Reads ranks, hosts and the GPU's name. Some releases write them in `config`, others at the top of the
-  // document. Those at the top have precedence.
-  void TakeDevices(JsonValue devices, bool at_top) {
-    if (devices_at_top_) return;
-    devices_at_top_ = at_top;
-    ranks_ = 0;
-    devices.EachElement([this](JsonValue device) {
-      ++ranks_;
-      const std::string host = device["hostname"].Text();
-      hosts_.insert(host);
-      patterns_.insert(HostPattern(host));
-      machines_.insert(device["device_info"].Text());
-    });
-  }
-
-  Status TakeRow(JsonValue json, uint64_t offset) {
-    const auto fail = [&](const std::string& what) {
-      return MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: result {}: {}", path_, offset, seen_, what);
-    };
-    const auto bytes = json["size"].Unsigned();
-    if (!bytes) return fail("no size in bytes");
-    left_out_.empty += *bytes == 0;
-    if (*bytes > 0) rows_.push_back({.bytes = *bytes, .microseconds = {}});
-    for (size_t half = 0; *bytes > 0 && half < std::size(kHalves); ++half) {
-      if (!TakeTimes(json, kHalves[half], rows_.back().microseconds[half]))
-        return fail(fmt::format("{} has a time that is none", kHalves[half].mean));
-    }
-    ++seen_;
-    return {};
-  }
-
-  // Takes the single iterations where they are given, else the mean. Returns false for a wrong time.
-  bool TakeTimes(JsonValue json, const ResultHalf& half, std::vector<float>& times) {
-    const JsonValue body = json[half.mean];
-    if (!body.is_set()) return true;
-    left_out_.wrong += body["nwrong"].Number(HUGE_VAL).value_or(0) > 0;
-    bool right = true;
-    const auto take = [&](JsonValue time) {
-      const double us = time.Number(HUGE_VAL).value_or(-1);
-      right &= IsTime(us);
-      times.push_back(static_cast<float>(us));
-    };
-    json[half.each]["times_us"].EachElement(take);
-    if (!times.empty()) return right;
-    const JsonValue mean = body["time"].is_set() ? body["time"] : body["cpu_time"];
-    if (mean.is_number()) take(mean);
-    left_out_.untimed += !mean.is_number();
-    return right;
-  }
-
-  // Finds the test by the program's name, else by the file's name.
-  Status NameTest() {
-    const NamedTest* test = command_.empty() ? nullptr : NamedTestIn(StemOf(command_[0]));
-    if (test == nullptr && !collective_) test = NamedTestIn(StemOf(path_));
-    if (test == nullptr) return {};
-    collective_ = test->collective;
-    if (!collective_) return Fail(fmt::format("{} is no collective of NCCL", test->name));
-    return {};
-  }
-
-  // Describes the system, and whether the environment forced choices.
-  Status Describe() {
-    MeasurementFile& file = results_.file();
-    file.command = fmt::format("{}", fmt::join(command_, " "));
-    DYNAMICCL_CHECK_OK(NameTest());
-    if (version_) file.library = LibraryOfCode(*version_);
-    for (const std::string& variable : environment_) {
-      for (const std::string_view name : kForcing) {
-        if (variable.starts_with(name)) forced_ += (forced_.empty() ? "" : ", ") + variable;
-      }
-    }
-    if (!forced_.empty()) results_.SetForced();
-    if (!collective_) return WithHint(Fail(kUnnamedTest), kNameTheTest);
-    if (ranks_ == 0) return Fail("no devices: the number of ranks is not known");
-    file.machine = fmt::format("{}", fmt::join(machines_, " + "));
-    file.hosts = fmt::format("{}", fmt::join(patterns_, ","));
-    return {};
-  }
-
-  Result<Imported> Finish() {
-    DYNAMICCL_CHECK_OK(Describe());
-    if (seen_ == 0) return Fail("no results");
-    const auto nodes = std::max<int32_t>(1, static_cast<int32_t>(hosts_.size()));
-    for (const Row& row : rows_) {
-      for (size_t half = 0; half < std::size(kHalves); ++half) {
-        const std::vector<float>& times = row.microseconds[half];
-        if (times.empty()) continue;
-        std::vector<float>& all = results_.TimesOf(fmt::format("{}{}", StemOf(path_), kHalves[half].suffix),
-                                                   ranks_, nodes, *collective_, row.bytes);
-        all.insert(all.end(), times.begin(), times.end());
-      }
-    }
-    if (results_.file().rows.empty()) return Fail("no result with a time");
-    Imported imported = results_.Finish(left_out_);
-    if (!forced_.empty())
-      imported.notes.push_back(fmt::format("the environment took choices away from NCCL: {}", forced_));
-    return imported;
-  }
-
-  const std::string& path_;
-  JsonDocument document_;
-  Results results_;
-  std::optional<Collective> collective_;
-  std::vector<std::string> command_, environment_;
-  std::optional<uint64_t> version_;
-  bool devices_at_top_ = false;
-  int32_t ranks_ = 0;
-  std::set<std::string> hosts_, patterns_, machines_;
-  size_t seen_ = 0;
-  std::vector<Row> rows_;
-  std::string forced_;
-  LeftOut left_out_;
-};
-
-// ---- tables ----
-
 // The columns that the importer knows.
-enum Column { kCollective, kRanks, kNodes, kBytes, kTime, kInPlace, kWrong, kOutTime, kInTime, kColumns };
+enum Column {
+  kCollective,
+  kRanks,
+  kNodes,
+  kBytes,
+  kTime,
+  kInPlace,
+  kWrong,
+  kOutTime,
+  kInTime,
+  kOutAlgbw,
+  kOutBusbw,
+  kInAlgbw,
+  kInBusbw,
+  kColumns
+};
 // A column's name; several names may mean the same column.
 struct ColumnName {
   std::string_view name;
   Column column;
 };
 constexpr ColumnName kColumnNames[] = {
-    {"collective", kCollective}, {"coll", kCollective}, {"ranks", kRanks},  {"gpus", kRanks},
-    {"nodes", kNodes},           {"bytes", kBytes},     {"size", kBytes},   {"time", kTime},
-    {"inplace", kInPlace},       {"oop_us", kOutTime},  {"ip_us", kInTime}, {"oop_time_us", kOutTime},
-    {"ip_time_us", kInTime},     {"#wrong", kWrong}};
+    {"collective", kCollective}, {"coll", kCollective},    {"ranks", kRanks},      {"gpus", kRanks},
+    {"nodes", kNodes},           {"bytes", kBytes},        {"size", kBytes},       {"time", kTime},
+    {"inplace", kInPlace},       {"oop_us", kOutTime},     {"ip_us", kInTime},     {"oop_time_us", kOutTime},
+    {"ip_time_us", kInTime},     {"#wrong", kWrong},       {"algbw", kOutAlgbw},   {"busbw", kOutBusbw},
+    {"oop_algbw", kOutAlgbw},    {"oop_busbw", kOutBusbw}, {"ip_algbw", kInAlgbw}, {"ip_busbw", kInBusbw}};
 // Columns whose values distinguish runs.
 constexpr std::string_view kRunColumns[] = {"system", "file", "config", "nccl", "aws_ofi_nccl", "job"};
 
@@ -411,9 +147,21 @@ class TableResults {
     }
     const bool in_place = Field(fields, kInPlace) == "1" || Field(fields, kInPlace) == "true";
     const Column first = places_[kOutTime] >= 0 ? kOutTime : kTime;
-    DYNAMICCL_CHECK_OK(TakeTime(*test->collective, bytes, Field(fields, first), in_place));
+    DYNAMICCL_CHECK_OK(
+        TakeTime(*test->collective, bytes, TimeIn(fields, first, kOutAlgbw, kOutBusbw), in_place));
     if (places_[kInTime] < 0) return {};
-    return TakeTime(*test->collective, bytes, Field(fields, kInTime), true);
+    return TakeTime(*test->collective, bytes, TimeIn(fields, kInTime, kInAlgbw, kInBusbw), true);
+  }
+
+  // A time as the table has it, with the bandwidths beside it.
+  struct TextTime {
+    std::string_view text;
+    std::optional<double> algbw, busbw;
+  };
+  TextTime TimeIn(const std::vector<std::string_view>& fields, Column time, Column algbw,
+                  Column busbw) const {
+    return {Field(fields, time), NumberIn<double>(Field(fields, algbw)),
+            NumberIn<double>(Field(fields, busbw))};
   }
 
   // Sets the topology of a row. The columns that distinguish runs, the nodes and the ranks name it.
@@ -433,13 +181,16 @@ class TableResults {
     return {};
   }
 
-  Status TakeTime(Collective collective, uint64_t bytes, std::string_view text, bool in_place) {
-    if (text.empty() || text == "N/A") {
+  Status TakeTime(Collective collective, uint64_t bytes, const TextTime& told, bool in_place) {
+    if (told.text.empty() || told.text == "N/A") {
       ++left_out_.untimed;
       return {};
     }
-    const auto time = NumberIn<double>(text);
-    if (!time || !IsTime(*time)) return Fail(fmt::format("'{}' is not a time in microseconds", text));
+    const auto time = NumberIn<double>(told.text);
+    if (!time || !IsTestTime(*time))
+      return Fail(fmt::format("'{}' is not a time in microseconds", told.text));
+    const RowTime checked{static_cast<float>(*time), false, told.algbw, told.busbw};
+    if (!left_out_.Fits(checked, collective, bytes, static_cast<int32_t>(ranks_))) return {};
     const size_t length = topology_.size();
     if (in_place) topology_ += " in-place";
     results_.TimesOf(topology_, static_cast<int32_t>(ranks_), static_cast<int32_t>(nodes_), collective, bytes)
@@ -449,7 +200,7 @@ class TableResults {
   }
 
   const std::string& path_;
-  Results results_;
+  TestResults results_;
   size_t line_number_ = 0;
   size_t width_ = 0;
   Places places_{};
@@ -457,7 +208,7 @@ class TableResults {
   // The topology of the current row.
   std::string topology_;
   uint64_t ranks_ = 0, nodes_ = 0;
-  LeftOut left_out_;
+  LeftOutResults left_out_;
 };
 
 }  // namespace
@@ -478,23 +229,16 @@ std::optional<Collective> TestIn(std::string_view text) {
   return test == nullptr ? std::nullopt : test->collective;
 }
 
-bool IsTestJson(std::string_view head) {
-  return head.starts_with('{') && head.find("\"args\"") != std::string_view::npos &&
-         head.find("\"nccl_version\"") != std::string_view::npos;
-}
-
 bool IsTestTable(std::string_view head) {
   return AreResults(PlacesIn(CommaFields(head.substr(0, head.find('\n')))));
-}
-
-Result<Imported> ImportTestJson(GzipStream& stream, const std::string& path, const ImportOptions& options) {
-  return JsonResults(path, options).Read(stream);
 }
 
 Result<Imported> ImportTestTable(GzipStream& stream, const std::string& path) {
   TableResults table(path);
   DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string_view line) { return table.Take(line); }));
-  return table.Finish();
+  auto imported = table.Finish();
+  if (imported && stream.ended_in_line()) imported->notes.emplace_back(kLastLineOpen);
+  return imported;
 }
 
 }  // namespace dynamiccl

@@ -213,9 +213,11 @@ class Conversion {
     const uint64_t pipeline = std::max<uint64_t>(workload_.size("pp"), 1);
     if (group == "tp") return tensor;
     if (group == "ep") return workload_.size("ep");
-    if (tensor == 0 || tensor > all || pipeline > all) return 0;
+    if (tensor == 0 || tensor > all || pipeline > all || all % tensor != 0 || all / tensor % pipeline != 0)
+      return 0;
     const uint64_t data = all / tensor / pipeline;
-    return group == "dp" ? data : data / expert;
+    if (group == "dp") return data;
+    return data % expert == 0 ? data / expert : 0;
   }
 
   // The communicator of a group; it has RankSection::UntoldSize where the header states no size.
@@ -290,6 +292,7 @@ class SimAi final : public TraceImporter {
     DYNAMICCL_CHECK_OK(stream.status());
     if (!workload) return Wrap(workload.error(), path);
     Imported imported = Conversion(*workload, options).Run();
+    if (stream.ended_in_line()) imported.notes.emplace_back(kLastLineOpen);
     if (imported.trace->sections[0].records.size() > 1) return imported;
     return MakeError(ErrorKind::kInvalidArgument, "{}: no layer communicates", path);
   }

@@ -171,6 +171,20 @@ TEST(Aicb, EveryWrongLineIsNamed) {
   }
 }
 
+TEST(Aicb, ATimeThatDoesNotFitItsBandwidthIsLeftOut) {
+  const auto duration = [](const char* ms) {
+    const auto imported = ImportText(
+        fmt::format("comm_type,comm_group,msg_size,_elapsed_time,algbw\nCommType.all_reduce,g,1048576,{}\n",
+                    ms),
+        "");
+    return imported ? CallsOf(imported->trace->sections[0]).calls.at(0).issued.duration_ns : -2;
+  };
+  EXPECT_EQ(duration("0.1,10.49"), 100'000) << "GB/s";
+  EXPECT_EQ(duration("0.1,9.77"), 100'000) << "GiB/s";
+  EXPECT_EQ(duration("0.9,10.49"), -1);
+  EXPECT_EQ(duration("0.9,None"), 900'000);
+}
+
 TEST(Aicb, DamagedCopiesNeverCrash) {
   EXPECT_GT(ImportEveryTruncation(kTable, "aicb"), std::string(kTable).size() / 2);
   EXPECT_GT(ImportFlippedCopies(kTable, "aicb", 2000), 500u);

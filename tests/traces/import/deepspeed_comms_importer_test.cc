@@ -85,6 +85,29 @@ TEST(DeepSpeedComms, LinesBecomeCalls) {
   EXPECT_THAT(imported->notes, Contains(HasSubstr("1 line of operations that move no data")));
 }
 
+TEST(DeepSpeedComms, ATimeThatDoesNotFitItsBandwidthIsLeftOut) {
+  std::string log = Log(8);
+  log.replace(log.find("1.50"), 4, "7.50");
+  const auto imported = ImportText(log, "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  const SectionCalls calls = CallsOf(imported->trace->sections[0]);
+  EXPECT_EQ(calls.calls.at(0).issued.duration_ns, -1);
+  EXPECT_EQ(calls.calls.at(1).issued.duration_ns, 250'000);
+  EXPECT_THAT(imported->notes, Contains(HasSubstr("1 call whose size, time and bandwidth contradict")));
+}
+
+TEST(DeepSpeedComms, BandwidthsByAnotherFormulaAreNoContradiction) {
+  std::string log;
+  for (const double ms : {1.5, 2.5, 3.5}) {
+    std::string line = Line({"all_reduce", 2 << 20, ms}, 8);
+    const size_t digits = line.find("algbw (Gbps): ") + 14;
+    log += line.replace(digits, line.find(' ', digits) - digits, fmt::format("{:.2f}", 99 / ms));
+  }
+  const auto imported = ImportText(log, "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(CallsOf(imported->trace->sections[0]).calls.at(0).issued.duration_ns, 1'500'000);
+}
+
 TEST(DeepSpeedComms, ExchangesKeepTheirNames) {
   const std::pair<std::string, Collective> named[] = {{"all_to_all", Collective::kAllToAll},
                                                       {"all_to_all_single", Collective::kAllToAll},

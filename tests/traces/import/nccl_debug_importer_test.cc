@@ -32,7 +32,7 @@ size_t WholeCalls(const std::string& text) {
 // The number in front of " calls of" in the note on what was left out.
 size_t LeftOut(const Imported& imported) {
   for (const std::string& note : imported.notes) {
-    if (note.find("whose lines are not whole") != std::string::npos) return std::stoull(note);
+    if (note.find("which do not go with this one") != std::string::npos) return std::stoull(note);
   }
   return 0;
 }

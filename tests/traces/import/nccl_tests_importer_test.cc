@@ -268,8 +268,9 @@ nlohmann::json TestDocument() {
                 {"device_hex", "0000:18:00"},
                 {"device_info", "NVIDIA H100"}};
   };
-  const auto body = [](double us) {
-    return json{{"time", us}, {"alg_bw", 1.0}, {"bus_bw", 1.5}, {"nwrong", nullptr}};
+  const auto body = [](double us, double bytes) {
+    const double gb_s = bytes / us / 1e3;
+    return json{{"time", us}, {"alg_bw", gb_s}, {"bus_bw", 0.75 * gb_s}, {"nwrong", nullptr}};
   };
   json document{{"version", 2}, {"start_time", "2026-01-01 10:00:00"}, {"nccl_version", 22809}};
   document["args"] = {"/opt/build/all_gather_perf", "-b", "8"};
@@ -277,10 +278,13 @@ nlohmann::json TestDocument() {
   document["config"] = {{"nthreads", 1},
                         {"devices", {device(0, "a"), device(1, "a"), device(2, "b"), device(3, "b")}}};
   document["results"] = {
-      {{"size", 0}, {"root", "    -1"}, {"out_of_place", body(1)}, {"in_place", body(1)}},
-      {{"size", 1024}, {"root", "    -1"}, {"out_of_place", body(20.5)}, {"in_place", body(19.25)}},
+      {{"size", 0}, {"root", "    -1"}, {"out_of_place", body(1, 0)}, {"in_place", body(1, 0)}},
+      {{"size", 1024},
+       {"root", "    -1"},
+       {"out_of_place", body(20.5, 1024)},
+       {"in_place", body(19.25, 1024)}},
       {{"size", 2048},
-       {"out_of_place", body(30)},
+       {"out_of_place", body(30, 2048)},
        {"out_of_place_per_iter", {{"times_us", {29.5, 30.5, 30.0}}}},
        {"in_place", nullptr}}};
   return document;
@@ -311,6 +315,32 @@ TEST(NcclTests, JsonSaysWhatTheEnvironmentForced) {
   ASSERT_TRUE(imported) << imported.error().message;
   EXPECT_FALSE(imported->measurements->rows[0].is_default);
   EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("NCCL_ALGO=Tree")));
+}
+
+TEST(NcclTests, AJsonTimeThatDoesNotFitItsBandwidthIsLeftOut) {
+  auto document = TestDocument();
+  auto& half = document["results"][1]["out_of_place"];
+  half = {{"time", 20.5}, {"alg_bw", 10.5}, {"bus_bw", 7.875}};
+  const auto imported = ImportText(document.dump(), "nccl-tests");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(imported->measurements->rows.size(), 2u);
+  EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("1 times that do not fit their size")));
+}
+
+TEST(NcclTests, ATimeOfATableThatDoesNotFitItsBandwidthsIsLeftOut) {
+  const std::string table =
+      "coll,ranks,bytes,oop_us,oop_algbw,oop_busbw,ip_us,ip_algbw,ip_busbw\n"
+      "all_reduce,4,1048576,100.0,10.49,15.73,100.0,10.49,15.73\n";
+  const auto rows = [&](const std::string& from, const std::string& to) {
+    std::string changed = table;
+    changed.replace(changed.find(from), from.size(), to);
+    const auto imported = ImportText(changed, "nccl-tests");
+    return imported ? imported->measurements->rows.size() : 0;
+  };
+  EXPECT_EQ(rows("coll", "coll"), 2u);
+  EXPECT_EQ(rows(",100.0,10.49", ",190.0,10.49"), 1u);
+  EXPECT_EQ(rows(",4,", ",8,"), 0u) << "the bus bandwidths are those of four ranks";
+  EXPECT_EQ(rows("1048576", "1048676000"), 0u);
 }
 
 TEST(NcclTests, DamagedJsonIsAnErrorWithTheByte) {

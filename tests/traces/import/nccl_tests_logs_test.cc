@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "tests/traces/import/damaged_copies.h"
 #include "traces/import/trace_importer.h"
 
@@ -139,6 +141,47 @@ TEST(NcclTestsLogs, TimesOfWrongResultsAreKeptAndSaid) {
   ASSERT_TRUE(rows) << rows.error().message;
   EXPECT_EQ(rows->measurements->rows.size(), 2u);
   EXPECT_THAT(rows->notes, ElementsAre(HasSubstr("#wrong above 0"), HasSubstr("no collectives of NCCL")));
+}
+
+// The lines of ranks, each with its group and host, and a table of broadcasts, whose bandwidths show no
+// number of ranks.
+std::string Broadcasts(const std::vector<std::tuple<int, int, std::string>>& ranks, const std::string& rows) {
+  std::string head = "# nThread 1 nGpus 1 minBytes 8 maxBytes 16\n";
+  for (const auto& [rank, group, host] : ranks)
+    head += fmt::format("#  Rank {:>2} Group {:>2} Pid {} on {:>10} device  0 [0x01] NVIDIA H100\n", rank,
+                        group, rank, host);
+  const std::string titled = Head("broadcast_perf");
+  return titled.substr(0, titled.find('\n') + 1) + head + titled.substr(titled.find("#       size")) + rows;
+}
+
+TEST(NcclTestsLogs, TheSameRankTwiceIsTheOutputOfSeveralProcesses) {
+  const std::string text = Broadcasts({{0, 0, "a"}, {0, 0, "a"}}, Row(kMiB, 50, 1) + Row(kMiB, 60, 1));
+  EXPECT_THAT(ErrorOf(text, ""), HasSubstr("line 4: rank 0 stands in the list of ranks twice"));
+}
+
+TEST(NcclTestsLogs, GroupsThatRunAtTheSameTimeAreNoLargerOne) {
+  const auto imported =
+      ImportText(Broadcasts({{0, 0, "a"}, {1, 1, "a"}, {2, 0, "b"}, {3, 1, "b"}}, Row(kMiB, 50, 1)), "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(imported->measurements->contexts[0].model.fabric.n_ranks, 2);
+  EXPECT_EQ(imported->measurements->contexts[0].model.fabric.n_nodes, 2);
+  EXPECT_THAT(imported->notes, Contains(HasSubstr("groups of ranks that ran at the same time")));
+}
+
+TEST(NcclTestsLogs, RanksWhoseLinesAreMissingCount) {
+  const auto imported = ImportText(Broadcasts({{0, 0, "a"}, {3, 0, "b"}}, Row(kMiB, 50, 1)), "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(imported->measurements->contexts[0].model.fabric.n_ranks, 4);
+  EXPECT_THAT(imported->notes, Contains(HasSubstr("without the lines of 2 of 4 ranks")));
+}
+
+TEST(NcclTestsLogs, ARowWithPointsBetweenThousandsIsLeftOutAndCounted) {
+  std::string row = Row(kMiB, 50, 1);
+  row.replace(row.find("  1048576"), 9, "1,048,576");
+  const auto imported = ImportText(Head("broadcast_perf") + row + Row(2 * kMiB, 70, 1), "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(imported->measurements->rows.size(), 2u);
+  EXPECT_THAT(imported->notes, Contains(HasSubstr("1 rows that are cut")));
 }
 
 TEST(NcclTestsLogs, ColoursStampsAndTagsOfLaunchersAreTakenAway) {

@@ -198,8 +198,10 @@ void LogCommonArms(const Guard& guard, const TablePlan& plan, const TablePlan& b
     return std::find(arms.begin(), arms.end(), arm) != arms.end();
   });
   if (arms.empty() && gone.empty()) return;
-  const std::string pace = plan.common_pause > 0 ? fmt::format("all steps but one of {}", plan.common_pause)
-                                                 : fmt::format("one step of {}", plan.common_spacing);
+  const std::string pace = plan.common_pause > 0
+                               ? fmt::format("all steps but one of {}, the first arm but for one of {}",
+                                             plan.common_pause, plan.common_spacing)
+                               : fmt::format("one step of {}", plan.common_spacing);
   const StepExperiment& experiment = guard.experiment();
   Log(LogLevel::kTrace, "table v{}: all keys together, in {}{}{}{}", version, pace,
       EffectsText(experiment, kAllKeys, arms, kLeaveNcclAlone), gone.empty() ? "" : "; no more",

@@ -14,6 +14,7 @@ namespace {
 // All keys try a config together only if keys with at least this share of the bytes can use the config.
 constexpr double kLeastShare = 1.0 / 3;
 // Within one block of steps an arm may make steps longer by this many usual steps together, in both rounds.
+// This protects from arms that many steps use; a block has at most two steps with the same challenger.
 constexpr double kMaxInBlock = 0.6;
 // Gains that the search looks for, in logs: 3 %, and less where steps vary so little that smaller gains show
 // soon: half of what a step varies by, but at least 1 %.

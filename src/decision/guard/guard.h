@@ -314,7 +314,8 @@ class Guard {
   double Pace() const;
   // Number of steps from one use of a common arm to the next.
   uint16_t CommonSpacing(const std::vector<CollectiveConfig>& arms) const;
-  // Number of steps from one use of a challenger to the next. The first arm is the leader.
+  // Number of steps from one use of a challenger to the next. The first arm is the leader of
+  // proposed_common_.
   uint16_t ChallengerSpacing(const std::vector<CollectiveConfig>& leader_first) const;
   // Mean of what a use of these common arms is expected to cost beside a use of `other`, as the log of the
   // step's time ratio. `unknown` stands for the cost of an untried one.

@@ -62,7 +62,8 @@ constexpr uint16_t kPauseOfBelieved = 4;
 constexpr double kLeastChallengerSpacing = 8;
 // Steps from one use of NCCL's choice to the next, for a key whose only arm is NCCL's choice. kProvingSpacing
 // holds while a choice is proved again after a change of the fabric: until NCCL's choice is surely slower, or
-// the standard error of its effect is below kKnownError. kWatchSpacing holds otherwise.
+// the standard error of its effect is below kKnownError. kWatchSpacing holds otherwise, and is also the pause
+// of a leader that is surely faster.
 constexpr uint16_t kProvingSpacing = 2;
 constexpr double kKnownError = 0.02;
 constexpr uint16_t kWatchSpacing = 32;
@@ -279,7 +280,7 @@ uint16_t Guard::CommonSpacing(const std::vector<CollectiveConfig>& arms) const {
 // Most challengers are likely as slow as NCCL's choice. The leader's gain pays for them.
 uint16_t Guard::ChallengerSpacing(const std::vector<CollectiveConfig>& leader_first) const {
   const CollectiveConfig& leader = leader_first.front();
-  const double unknown = std::max(kUnknownLossTogether, -common_.Known(leader, experiment_).mean);
+  const double unknown = std::max(kUnknownLossTogether, -proposed_common_.Known(leader, experiment_).mean);
   const double loss = LossTogether({leader_first.begin() + 1, leader_first.end()}, leader, unknown);
   return static_cast<uint16_t>(std::clamp(std::ceil(loss / kFastPace), kLeastChallengerSpacing, kMaxSpacing));
 }

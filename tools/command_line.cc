@@ -64,8 +64,9 @@ std::string MessageOf(const CLI::ParseError& error, const CLI::App& app) {
   const std::vector<std::string> words = app.remaining(true);
   std::string message = error.what();
   if (message.find("subcommand is required") != message.npos)
-    return words.empty() ? "one of these must follow: " + ActionsOf(app)
-                         : fmt::format("no action '{}'; there are: {}", words.front(), ActionsOf(app));
+    return words.empty() || words.front().starts_with('-')
+               ? "one of these must follow: " + ActionsOf(app)
+               : fmt::format("no action '{}'; there are: {}", words.front(), ActionsOf(app));
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
     return fmt::format("not expected: {}", fmt::join(words, " "));
   std::replace(message.begin(), message.end(), '\n', ' ');

@@ -56,11 +56,15 @@ dynamiccl() { "$DYNAMICCL_BIN" "$@"; }
   [[ "$status" -eq 2 && "$output" == *"one of these must follow: import, export, show,"* ]]
   run dynamiccl trace imprt x
   [[ "$status" -eq 2 && "$output" == *"no action 'imprt'; there are: import, export, show,"* ]]
-  for words in "zero" "zero foreign.txt"; do
+  run dynamiccl trace --fromat x
+  [[ "$status" -eq 2 && "$output" == *"one of these must follow: import, export, show,"* ]]
+  for words in "zero" "zero foreign.txt" "zero -n 4" "zero --quiet foreign.txt" "zero -n 2 -- foreign.txt" "zero --stage 2 train"; do
     # shellcheck disable=SC2086
     run dynamiccl $words
     [[ "$status" -eq 2 && "$output" == *"there are: train, estimate, checkpoint"* && "$output" != *"rank 0"* ]]
   done
+  run dynamiccl zero -n 2 checkpoint list
+  [[ "$status" -eq 2 && "$output" == *"'checkpoint' must be the first word"* ]]
 }
 
 @test "tune and pilot without a program begin nothing and leave no folder" {
@@ -229,9 +233,12 @@ assert all(f["advice"] for f in found["findings"] if f["verdict"] != "OK")'
   run --separate-stderr alone/bin/dynamiccl zero estimate --parameters many
   [ "$status" -eq 2 ]
   [ -z "$output" ]
-  run --separate-stderr alone/bin/dynamiccl zero train -n 2 --stage 1 --data text
-  [ "$status" -eq 3 ]
-  [[ "$stderr" == *"dynamiccl-zero"*"hint:"* ]]
+  for words in "train -n 2 --stage 1 --data text" "-n 2 -- train --stage 1" "-- train --stage 1"; do
+    # shellcheck disable=SC2086
+    run --separate-stderr alone/bin/dynamiccl zero $words
+    [ "$status" -eq 3 ]
+    [[ "$stderr" == *"dynamiccl-zero"*"hint:"* ]]
+  done
 }
 
 @test "inspect shows what a policy would choose, and with options about a call who decides it" {

@@ -76,13 +76,19 @@ bool IsNumber(const std::string& text) {
   return !text.empty() && other == std::string::npos && *end == '\0';
 }
 
-// Returns whether NCCL has an entry for the text: "16.0 GT/s PCIe", "8 GT/s". In virtual machines the kernel
-// does not know a link's speed, and NCCL's own dump has such a text.
+// Returns whether the text begins with one of NCCL's words for it. NCCL compares no more than the word.
+bool BeginsWithOneOf(std::initializer_list<std::string_view> words, const std::string& text) {
+  return std::ranges::any_of(words, [&](std::string_view word) { return text.starts_with(word); });
+}
+
+// Returns whether NCCL has an entry for the text (kvDictPciGen in its topo.cc). Kernels up to 5.6 write
+// "8 GT/s", newer ones "8.0 GT/s PCIe". In virtual machines the kernel does not know a link's speed, and
+// NCCL's own dump has such a text.
 bool IsLinkSpeed(const std::string& text) {
-  char* end = nullptr;
-  const double speed = std::strtod(text.c_str(), &end);
-  return text.empty() || text.starts_with("Unknown") ||
-         (speed > 0 && std::string_view(end).starts_with(" GT/s"));
+  return text.empty() ||
+         BeginsWithOneOf({"2.5 GT/s", "5 GT/s", "8 GT/s", "16 GT/s", "32 GT/s", "5.0 GT/s PCIe",
+                          "8.0 GT/s PCIe", "16.0 GT/s PCIe", "32.0 GT/s PCIe", "64.0 GT/s PCIe", "Unknown"},
+                         text);
 }
 
 // Returns 0 for a text that is no number.
@@ -136,7 +142,7 @@ class TopologyReader {
       if (rules == needed.end()) return;
       // NCCL distinguishes only x86 processors by their model, so other processors need no attributes of a
       // model.
-      const bool any_model = element.tag == "cpu" && element.Get("arch") != "x86_64";
+      const bool any_model = element.tag == "cpu" && !element.Get("arch").starts_with("x86_64");
       for (const char* attribute : rules->second) {
         const bool of_model = attribute != std::string("arch") && attribute != std::string("numaid");
         if (missing.empty() && element.Find(attribute) == nullptr && !(any_model && of_model))
@@ -164,10 +170,8 @@ class TopologyReader {
     return {};
   }
 
-  // NCCL refuses another version. It takes any other text of these attributes for its fallback, without a
-  // word.
+  // NCCL refuses another version. It takes any other text of the rest for its fallback, without a word.
   Status CheckWords() const {
-    constexpr std::string_view kArchitectures[] = {"x86_64", "arm64", "ppc64"};
     std::string wrong;
     const auto expect = [&](const XmlElement& element, const char* name, bool known, const char* what) {
       if (wrong.empty() && !known)
@@ -178,11 +182,11 @@ class TopologyReader {
       if (element.tag == "system")
         expect(element, "version", element.Get("version", "1") == "1", "version that NCCL reads: 1");
       if (element.tag == "cpu")
-        expect(element, "arch", std::ranges::count(kArchitectures, element.Get("arch")) > 0,
+        expect(element, "arch", BeginsWithOneOf({"x86_64", "arm64", "ppc64"}, element.Get("arch")),
                "architecture that NCCL knows: x86_64, arm64 or ppc64");
       if (element.tag == "pci")
         expect(element, "link_speed", IsLinkSpeed(element.Get("link_speed")),
-               "speed of a PCI link, such as 16.0 GT/s PCIe");
+               "speed of a PCI link that NCCL knows, such as 16.0 GT/s PCIe");
     });
     if (!wrong.empty()) return Missing(wrong);
     return {};

@@ -44,12 +44,18 @@ Result<int> RunWithoutRanks(CommandLine& line) {
   return kExitEnvironment;
 }
 
-// Refuses a command line whose first word is neither an action nor an option, before ranks are started for
-// it.
-Status CheckAction(const std::vector<std::string>& words) {
-  if (!words.empty() && (words.front().starts_with("-") || words.front() == "train")) return {};
-  return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl zero: {}",
-                            words.empty() ? "no action" : fmt::format("no action '{}'", words.front())),
+// Refuses words for the trainer that do not begin with the action `train`, before ranks are started for them.
+// They follow the launch's options, or `--`.
+Status CheckAction(CommandLine& line) {
+  std::vector<std::string> words = line.app().remaining();
+  words.insert(words.end(), line.program().begin(), line.program().end());
+  const std::string word = words.empty() ? "" : words.front();
+  if (word == "train") return {};
+  std::string what = word.empty() ? "no action" : fmt::format("no action '{}'", word);
+  if (word.starts_with("-")) what = fmt::format("no action before '{}'", word);
+  if (word == "estimate" || word == "checkpoint")
+    what = fmt::format("'{}' must be the first word, because no ranks are started for it", word);
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl zero: {}", what),
                   "there are: train, estimate, checkpoint; `dynamiccl zero --help` says more");
 }
 
@@ -71,7 +77,7 @@ Result<int> ZeroCommand(CommandLine& line) {
     return installation ? installation->zero : std::string();
   });
   if (const auto exit_code = line.Parse()) return *exit_code;
-  DYNAMICCL_CHECK_OK(CheckAction(line.arguments()));
+  DYNAMICCL_CHECK_OK(CheckAction(line));
   DYNAMICCL_TRY(const Installation installation, FindInstallation(options.home));
   DYNAMICCL_TRY(std::vector<std::string> command, SiblingCommand(installation.zero, "dynamiccl-zero", line));
   if (options.n_ranks == 0) {

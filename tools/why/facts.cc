@@ -81,7 +81,7 @@ class JobCounts {
   JobCounts(const WhyInput& input, const std::vector<SectionScan>& sections, const Policy* policy)
       : sections_(sections),
         hides_ranks_(HidesRanks(input)),
-        is_log_(HasLog(input)),
+        is_log_(input.calls_are_logged),
         shares_(sections.front().waited_shares),
         ledger_(sections.front().kinds, shares_),
         stage_(Lacks(input, "bytes") ? nullptr : policy, sections.front()) {}

@@ -124,7 +124,7 @@ std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& fac
                     "`dynamiccl`, which makes "
                     "calls of NCCL (docs/torch_backend.md).",
                     backend));
-  if (unknown > 0) lines.push_back(UnknownChoices(unknown, facts.tally.chosen, HasLog(input)));
+  if (unknown > 0) lines.push_back(UnknownChoices(unknown, facts.tally.chosen, input.calls_are_logged));
   if (static_cast<int>(input.trace->sections.size()) < facts.ranks)
     lines.emplace_back("For whom ranks wait: the same files of the other ranks, given together.");
   if (input.devices.empty() && OtherBackend(input).empty() && !RanOnCpus(input))

@@ -156,6 +156,7 @@ Status ReadOne(const std::string& path, bool named, bool in_passes, WhyInput& in
                          std::move(imported->frameworks)});
   if (imported->device) input.devices.push_back(*imported->device);
   if (imported->trace) {
+    input.calls_are_logged = input.files.back().kind.starts_with(NcclDebugImporter().name());
     read.traces.push_back(std::move(*imported->trace));
     read.described.push_back(false);
   }
@@ -303,11 +304,6 @@ bool RanOnCpus(const WhyInput& input) {
 bool IsProfileAlone(const WhyInput& input) {
   const auto is_profile = [](const WhyFile& file) { return file.kind.starts_with(KinetoImporter().name()); };
   return !input.trace && input.measurements.empty() && std::ranges::all_of(input.files, is_profile);
-}
-
-bool HasLog(const WhyInput& input) {
-  return std::ranges::any_of(
-      input.files, [](const WhyFile& file) { return file.kind.starts_with(NcclDebugImporter().name()); });
 }
 
 bool Lacks(const WhyInput& input, std::string_view field) {

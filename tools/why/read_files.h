@@ -39,6 +39,8 @@ struct WhyInput {
   // Some file comes from another tool, so the user must import it before other commands can read it as a
   // trace.
   bool imported = false;
+  // Filled only by ReadWhyFiles. The calls of `trace` come from logs of NCCL.
+  bool calls_are_logged = false;
   // Filled only by ReadWhyFiles. For each known fault of the logged release whose message a log contains, a
   // sentence that names the line.
   std::vector<std::string> known_faults = {};
@@ -62,8 +64,6 @@ bool RanOnCpus(const WhyInput& input);
 // True if the files are profiles without a call of a collective. They then show at most the device's time. If
 // they contain kernels of NCCL, they lack the field "calls".
 bool IsProfileAlone(const WhyInput& input);
-// True if some file is a log of NCCL.
-bool HasLog(const WhyInput& input);
 // True if some file does not contain the field. Fields have the names that importers use: "algorithm",
 // "bytes".
 bool Lacks(const WhyInput& input, std::string_view field);

@@ -103,9 +103,9 @@ TEST(ReadCell, ACallThatTheStandInLacksIsNamedAndIsNoStatementAboutTheRelease) {
   const std::string log = std::string(kLog) + "cuda_standin: cudaNewThing has no stand-in\n" +
                           "h:1:2 [0] NCCL WARN Cuda failure 801\ncuda_standin: cuOther has no stand-in\n" +
                           "cuda_standin: cudaNewThing has no stand-in\n";
-  constexpr int kEndedWell = 5 << 8, kInitFailed = 4 << 8;
+  constexpr int kMissingCalls = 5 << 8, kInitFailed = 4 << 8;
   for (const auto& [status, hangs] :
-       {std::pair{kEndedWell, false}, {kInitFailed, false}, {SIGSEGV, false}, {0, true}}) {
+       {std::pair{0, false}, {kMissingCalls, false}, {kInitFailed, false}, {SIGSEGV, false}, {0, true}}) {
     const Cell missing = ReadCell(SmallRequest(), {log, "", "", status, hangs});
     EXPECT_EQ(missing.end, CellEnd::kNotRun) << status;
     EXPECT_EQ(

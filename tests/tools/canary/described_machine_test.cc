@@ -125,10 +125,21 @@ TEST(DescribedMachine, AWordThatNcclDoesNotKnowIsRefused) {
       "mesh: line 2: <cpu> has arch=\"aarch64\", which is no architecture that NCCL knows: x86_64, arm64 or "
       "ppc64");
   EXPECT_EQ(refused("16.0 GT/s PCIe", "quick"),
-            "mesh: line 3: <pci> has link_speed=\"quick\", which is no speed of a PCI link, such as 16.0 "
-            "GT/s PCIe");
-  for (const char* speed : {"8 GT/s", "Unknown", "Unknown speed", ""})
+            "mesh: line 3: <pci> has link_speed=\"quick\", which is no speed of a PCI link that NCCL knows, "
+            "such as 16.0 GT/s PCIe");
+  for (const char* speed : {"16.0 GT/s", "32.0 GT/s", "7 GT/s", "64 GT/s", "128.0 GT/s PCIe"})
+    EXPECT_FALSE(described("16.0 GT/s PCIe", speed)) << speed;
+  for (const char* speed : {"2.5 GT/s", "8 GT/s", "32 GT/s", "2.5 GT/s PCIe", "8.0 GT/s PCIe",
+                            "64.0 GT/s PCIe", "Unknown", "Unknown speed", ""})
     EXPECT_TRUE(described("16.0 GT/s PCIe", speed)) << speed;
+}
+
+// NCCL compares its words with the begin of the text.
+TEST(DescribedMachine, AnArchitectureThatBeginsWithOneOfNcclIsRead) {
+  EXPECT_TRUE(DescribeTopology("mesh", Edited(MeshTopology(), "x86_64", "ppc64le")));
+  const std::string x86 = Edited(MeshTopology(), "x86_64", "x86_64_v3");
+  EXPECT_TRUE(DescribeTopology("mesh", x86));
+  EXPECT_FALSE(DescribeTopology("mesh", Edited(x86, " modelid=\"106\"", ""))) << "NCCL reads an x86's model";
 }
 
 // A dump of two of four GPUs: the links to the other two lead nowhere.

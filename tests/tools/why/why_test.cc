@@ -330,6 +330,19 @@ MeasurementFile Sweep() {
   return sweep;
 }
 
+// A log without calls, or a sweep, may stand beside a file with calls.
+TEST(WhyFiles, OnlyALogWithCallsHasNoChoiceForThem) {
+  const Folder folder;
+  const std::string log = folder.Write("init.log", "node:1:2 [0] NCCL INFO NCCL version 2.28.9+cuda12.9\n");
+  EXPECT_THAT(TextOfFiles({SAMPLES "/nccl_inspector.log", log}),
+              HasSubstr("used for 3 of 4 calls: a log with NCCL_DEBUG=INFO"))
+      << "NCCL's Inspector wrote the calls";
+  const std::string sweep = folder.File("s.measurements");
+  ASSERT_TRUE(WriteMeasurementFile(sweep, Sweep()));
+  EXPECT_THAT(TextOfFiles({SAMPLES "/nccl_debug/2.32.3_groups.log", sweep}),
+              HasSubstr("used for 8 of 38 calls of a rank: NCCL logged no choice for these."));
+}
+
 TEST(WhyFiles, ASweepShowsWhereTheDefaultIsSlower) {
   const Folder folder;
   ASSERT_TRUE(WriteMeasurementFile(folder.File("s.measurements"), Sweep()));

@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "src/base/counted.h"
+#include "traces/import/bandwidth_check.h"
 #include "traces/import/gzip_stream.h"
 #include "traces/import/rank_section.h"
 #include "traces/import/text_fields.h"
@@ -69,9 +70,13 @@ Phase PhaseOf(std::string_view stage) {
 // wrong line ends the import.
 class TableParser {
  public:
-  explicit TableParser(const ImportOptions& options) : section_("aicb", kTraceMirrored, options.group_size) {
+  // `check`: times that contradict their bandwidths are left out.
+  TableParser(const ImportOptions& options, bool check)
+      : section_("aicb", kTraceMirrored, options.group_size), check_bandwidths_(check) {
     section_.section().rank = 0;
   }
+
+  bool MostContradict() const { return check_.MostContradict(); }
 
   // Processes one line; an error names it.
   Status Take(std::string_view line) {
@@ -100,6 +105,11 @@ class TableParser {
     if (further_stages_ > 0)
       imported.notes.push_back(fmt::format("{}: left out, because a trace of one rank has one stage",
                                            Counted(further_stages_, "further pipeline stage")));
+    if (!check_bandwidths_)
+      imported.notes.push_back(
+          fmt::format("{} times that do not fit their size and bandwidth: kept, because they "
+                      "are the most, so that the bandwidths may have another unit",
+                      check_.contradictory));
     for (const auto& [what, count] : left_out_)
       imported.notes.push_back(fmt::format("{} {}: left out", count, what));
     imported.trace = TraceOfOne(section_.Finish());
@@ -181,10 +191,8 @@ class TableParser {
     call.issued.labelled_phase = PhaseOf(Field(fields, kStage));
     DYNAMICCL_CHECK_OK(FillPeer(fields, call.issued));
     DYNAMICCL_CHECK_OK(FillTimes(Field(fields, kElapsed), call.issued));
-    if (!FitsBandwidth(Field(fields, kAlgbw), call.issued)) {
-      call.issued.duration_ns = -1;
-      ++left_out_["times that do not fit their size and bandwidth"];
-    }
+    CheckTime(Field(fields, kAlgbw), call.issued);
+    now_ns_ += call.issued.duration_ns < 0 ? kUntimedStepNs : std::max<int64_t>(call.issued.duration_ns, 2);
     if (step_is_due_) section_.AppendStep({.marked_ns = call.issued.issued_ns - 1, .step = next_step_++});
     step_is_due_ = false;
     DYNAMICCL_TRY(const uint32_t group, GroupOf(fields, call.issued.issued_ns));
@@ -207,21 +215,25 @@ class TableParser {
     return {};
   }
 
-  // True if the bandwidth fits the size and the time, or if there is none. AICB prints it with two decimals,
-  // in GB/s or, in some releases, GiB/s.
-  static bool FitsBandwidth(std::string_view bandwidth, const IssuedCall& issued) {
+  // Removes a time that contradicts the bandwidth. AICB prints the bandwidth with two decimals, in GB/s or,
+  // in some releases, GiB/s or MiB per millisecond.
+  void CheckTime(std::string_view bandwidth, IssuedCall& issued) {
     const auto stated = NumberIn<double>(bandwidth);
-    if (!stated || *stated < 1 || issued.duration_ns <= 0) return true;
+    if (!stated || *stated < 1 || issued.duration_ns <= 0) return;
+    ++check_.checkable;
     const double gb_s = static_cast<double>(issued.call.bytes) / static_cast<double>(issued.duration_ns);
     const auto fits = [&](double value) { return std::fabs(value - *stated) <= 0.0051 + 0.001 * *stated; };
-    return fits(gb_s) || fits(gb_s * 1e9 / (1 << 30));
+    if (fits(gb_s) || fits(gb_s * 1e9 / (1 << 30)) || fits(gb_s * 1e6 / (1 << 20))) return;
+    ++check_.contradictory;
+    if (!check_bandwidths_) return;
+    issued.duration_ns = -1;
+    ++left_out_["times that do not fit their size and bandwidth"];
   }
 
   // Sets the time of issue and the duration. A call is issued when the previous one ended. If the file has no
   // times, calls are issued 1 ms apart.
   Status FillTimes(std::string_view elapsed, IssuedCall& issued) {
     issued.issued_ns = now_ns_;
-    now_ns_ += kUntimedStepNs;
     if (elapsed.empty()) {
       section_.Unfilled("duration", "none");
       return {};
@@ -232,7 +244,6 @@ class TableParser {
     if (!ms || !(*ms >= 0 && *ms <= kMaxMs))
       return Fail(fmt::format("'_elapsed_time' is '{}', not a time in milliseconds", elapsed));
     issued.duration_ns = std::llround(*ms * 1e6);
-    now_ns_ = issued.issued_ns + std::max<int64_t>(issued.duration_ns, 2);
     return {};
   }
 
@@ -254,6 +265,8 @@ class TableParser {
   }
 
   RankSection section_;
+  bool check_bandwidths_;
+  BandwidthCheck check_;
   std::string group_key_;
   size_t line_number_ = 0;
   size_t width_ = 0;
@@ -277,15 +290,22 @@ class Aicb final : public TraceImporter {
     return head.starts_with("comm_type,comm_group,");
   }
   Result<Imported> Import(const std::string& path, const ImportOptions& options) const override {
-    DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
-    TableParser parser(options);
-    DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string_view line) -> Status {
-      if (const Status taken = parser.Take(line); !taken) return Wrap(taken.error(), path);
-      return {};
-    }));
-    auto imported = parser.Finish();
+    TableParser checked(options, true);
+    DYNAMICCL_CHECK_OK(Read(path, checked));
+    TableParser unchecked(options, false);
+    if (checked.MostContradict()) DYNAMICCL_CHECK_OK(Read(path, unchecked));
+    auto imported = (checked.MostContradict() ? unchecked : checked).Finish();
     if (!imported) return Wrap(imported.error(), path);
     return imported;
+  }
+
+ private:
+  static Status Read(const std::string& path, TableParser& parser) {
+    DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
+    return stream.EachLine([&](std::string_view line) -> Status {
+      if (const Status taken = parser.Take(line); !taken) return Wrap(taken.error(), path);
+      return {};
+    });
   }
 };
 

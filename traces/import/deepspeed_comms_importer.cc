@@ -123,17 +123,25 @@ struct LoggedCall {
   // In Gbps; nothing in the summary, where means of bandwidths are not the bandwidths of mean times.
   std::optional<double> algbw = std::nullopt;
 
-  // True if `algbw` can be seen to contradict size and time. DeepSpeed takes an all-reduce's bytes twice, and
-  // those of a gather or scatter once for each of the `ranks` (0: not known).
+  // True for an all-gather or a reduce-scatter.
+  bool Shares() const {
+    return operation->collective == Collective::kAllGather ||
+           operation->collective == Collective::kReduceScatter;
+  }
+  // True if the three numbers have enough digits for a check. The bytes of a gather or scatter count once for
+  // each of the `ranks` (0: not known).
+  bool CanCheck(int32_t ranks) const {
+    const bool exact = algbw && *algbw >= 1 && milliseconds >= 0.1 && bytes >= 1000;
+    return exact && !(Shares() && ranks == 0);
+  }
+  // True if `algbw` can be seen to contradict size and time. DeepSpeed takes an all-reduce's bytes twice.
   bool Contradicts(int32_t ranks) const {
     constexpr double kHalfDigit = 0.005;  // of each of the three numbers
-    if (!algbw || *algbw < 1 || milliseconds < 0.1 || bytes < 1000) return false;
+    if (!CanCheck(ranks)) return false;
     const double once = static_cast<double>(bytes) * 8e-6 / milliseconds;
     const double tolerance = 0.01 + kHalfDigit / milliseconds + kHalfDigit / *algbw;
     const auto fits = [&](double times) { return std::fabs(once * times - *algbw) <= tolerance * *algbw; };
-    const Collective kind = operation->collective;
-    const bool shares = kind == Collective::kAllGather || kind == Collective::kReduceScatter;
-    return !fits(kind == Collective::kAllReduce ? 2 : 1) && !(shares && (ranks == 0 || fits(ranks)));
+    return !fits(operation->collective == Collective::kAllReduce ? 2 : 1) && !(Shares() && fits(ranks));
   }
 };
 
@@ -214,13 +222,14 @@ class LogParser {
     return call.bytes * static_cast<uint64_t>(gathers ? std::max(Ranks(), 1) : 1);
   }
 
-  // Removes the bandwidths if most calls contradict them, because another release computes them otherwise.
-  // Returns how many calls contradict theirs.
+  // Removes the bandwidths if most calls that can be checked contradict them, because another release
+  // computes them otherwise. Returns how many calls contradict theirs.
   uint64_t CheckBandwidths() {
     const auto contradictions = std::count_if(
         calls_.begin(), calls_.end(), [this](const LoggedCall& call) { return call.Contradicts(Ranks()); });
-    if (2 * static_cast<size_t>(contradictions) <= calls_.size())
-      return static_cast<uint64_t>(contradictions);
+    const auto checkable = std::count_if(calls_.begin(), calls_.end(),
+                                         [this](const LoggedCall& call) { return call.CanCheck(Ranks()); });
+    if (2 * contradictions <= checkable) return static_cast<uint64_t>(contradictions);
     for (LoggedCall& call : calls_) call.algbw.reset();
     return 0;
   }

@@ -11,7 +11,8 @@ namespace dynamiccl {
 // `changed`, which gets a copy if anything is removed from the middle. ANSI colours and OpenMPI's
 // "[1,0]<stdout>:" are removed anywhere in the line. At its start, in any order, are removed: srun's "0: ",
 // torchrun's "[rank0]:" and "[default0]:", time stamps like "2026-01-31T12:00:00.5Z ", also in brackets, and
-// containerd's "stdout F " after them.
+// containerd's "stdout F " after them. Before all of them goes what stands before the line's last carriage
+// return, such as a progress bar.
 std::string_view PlainLogLine(std::string_view line, std::string& changed);
 
 }  // namespace dynamiccl

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -20,6 +19,7 @@
 #include "traces/format/trace_merge.h"
 #include "traces/import/gzip_stream.h"
 #include "traces/import/log_line.h"
+#include "traces/import/nccl_debug_hosts.h"
 #include "traces/import/nccl_debug_lines.h"
 #include "traces/import/rank_section.h"
 #include "traces/import/system_names.h"
@@ -300,6 +300,7 @@ class LogParser {
  public:
   void Take(std::string_view text) {
     ++line_number_;
+    CountOverwritten(text);
     const std::string_view line = PlainLogLine(text, changed_line_);
     const auto pieces = DebugPieces(line);
     for (size_t i = 0; i < pieces.size(); ++i) TakePiece(pieces[i], pieces.size() > 1);
@@ -333,39 +334,28 @@ class LogParser {
  private:
   // Notes the library's version. Of two versions in one log neither is known to be that of the calls.
   void TakeLibrary(const std::string& library) {
-    const auto number = [](const std::string& text) { return text.substr(0, text.find('+')); };
     if (library_.empty()) library_ = library;
-    if (number(library) != number(library_)) second_library_ = library;
+    if (LibraryRelease(library) != LibraryRelease(library_)) second_library_ = library;
   }
 
-  // The host of a piece. Text of another process may stand before the host's name without a blank. Then the
-  // name ends with a known host's; unless a process `cut` in, that host must have this process.
-  std::string_view HostOf(const DebugPiece& piece, bool cut) {
-    constexpr size_t kShortest = 3;  // shorter names, such as "1" and "11", may be hosts by themselves
-    if (const auto known = hosts_.find(piece.host); known != hosts_.end()) return *known;
-    for (const std::string& host : hosts_) {
-      if (!piece.host.ends_with(host)) continue;
-      if (cut || (host.size() >= kShortest && HasProcess(host, piece.process_id))) return host;
+  LoggedRank& RankOf(const DebugPiece& piece, bool cut) {
+    const auto key = std::tuple(hosts_.Of(piece, cut), piece.process_id, piece.device);
+    return ranks_.try_emplace(key, piece).first->second;
+  }
+
+  // Counts calls before the last carriage return of a line: a progress bar follows where the call should end.
+  void CountOverwritten(std::string_view line) {
+    while (line.ends_with('\r')) line.remove_suffix(1);
+    const size_t end = line.rfind('\r');
+    if (end == std::string_view::npos) return;
+    for (const DebugPiece& piece : DebugPieces(line.substr(0, end))) {
+      if (BeginsDebugCall(piece.text)) RankOf(piece, true).CountCut();
     }
-    return Kept(cut ? cut_hosts_ : hosts_, piece.host);
-  }
-
-  bool HasProcess(std::string_view host, int64_t process_id) const {
-    const auto rank = ranks_.lower_bound({host, process_id, INT32_MIN});
-    return rank != ranks_.end() && std::get<0>(rank->first) == host && std::get<1>(rank->first) == process_id;
-  }
-
-  // Adds the text to the set, unless it is there already. Returns the set's own copy, which is valid as long
-  // as the set.
-  static std::string_view Kept(std::set<std::string, std::less<>>& texts, std::string_view text) {
-    const auto place = texts.find(text);
-    return place != texts.end() ? *place : *texts.emplace(text).first;
   }
 
   // Passes the piece to its rank. The first parser that accepts the piece decides what kind of line it is.
   void TakePiece(const DebugPiece& piece, bool cut) {
-    const auto key = std::tuple(HostOf(piece, cut), piece.process_id, piece.device);
-    LoggedRank& rank = ranks_.try_emplace(key, piece).first->second;
+    LoggedRank& rank = RankOf(piece, cut);
     if (const auto call = ParseDebugCall(piece.text))
       rank.Take(*call, static_cast<int64_t>(line_number_) * kLineNs);
     else if (BeginsDebugCall(piece.text))
@@ -456,7 +446,7 @@ class LogParser {
   std::string library_;
   std::string second_library_;  // another version than library_
   std::string changed_line_;
-  std::set<std::string, std::less<>> hosts_, cut_hosts_;
+  DebugHosts hosts_;
   std::map<std::tuple<std::string_view, int64_t, int32_t>, LoggedRank> ranks_;  // host, process, device
   std::map<Collective, size_t> cells_of_;
   std::map<Collective, std::string> cost_cells_;

@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <set>
 
 #include "traces/import/gzip_stream.h"
 #include "traces/import/log_line.h"
+#include "traces/import/nccl_tests_ranks.h"
 #include "traces/import/nccl_tests_rows.h"
 #include "traces/import/nccl_tests_tables.h"
 #include "traces/import/system_names.h"
@@ -52,12 +52,6 @@ std::optional<TestProgram> ProgramIn(std::string_view line) {
   }
   return found;
 }
-
-// Ranks that form one communicator, and their hosts.
-struct RankGroup {
-  std::set<int32_t> ranks;
-  std::set<std::string> hosts;
-};
 
 // Counts rows, or times of rows, with one kind of defect.
 struct NotedRows {
@@ -171,7 +165,7 @@ class TextParser {
   // Resets the state of the previous table.
   void StartTable() {
     columns_ = {};
-    groups_.clear();
+    listed_ = {};
     machines_.clear();
     ranks_ = 0;
   }
@@ -183,16 +177,16 @@ class TextParser {
     const bool grouped = tokens[2].text == "Group";
     const auto number = grouped ? NumberIn<int32_t>(tokens[3].text) : std::optional<int32_t>(0);
     if (!rank || *rank < 0 || !number) return Fail("a line of a rank without its number");
-    RankGroup& group = groups_[*number];
-    if (!group.ranks.insert(*rank).second)
+    if (*rank >= kMostTestRanks) return Fail(fmt::format("rank {} is not below {}", *rank, kMostTestRanks));
+    std::string host;
+    for (size_t i = 0; i + 1 < tokens.size(); ++i) {
+      if (tokens[i].text == "on") host = tokens[i + 1].text;
+    }
+    if (!host.empty()) hosts_of_file_.insert(HostPattern(host));
+    if (!listed_.Add(*number, *rank, host))
       return WithHint(Fail(fmt::format("rank {} stands in the list of ranks twice", *rank)),
                       "the output of several processes is mixed: nccl-tests built without MPI=1 runs in each "
                       "of them alone; give one process's output");
-    for (size_t i = 0; i + 1 < tokens.size(); ++i) {
-      if (tokens[i].text != "on") continue;
-      group.hosts.insert(std::string(tokens[i + 1].text));
-      hosts_of_file_.insert(HostPattern(tokens[i + 1].text));
-    }
     std::string machine;
     for (size_t i = tokens.size(); i-- > 0 && !tokens[i].text.starts_with('[');)
       machine = std::string(tokens[i].text) + (machine.empty() ? "" : " ") + machine;
@@ -200,36 +194,14 @@ class TextParser {
     return {};
   }
 
-  // Counts the ranks of the communicator that the table is about. With NCCL_TESTS_SPLIT the ranks form groups
-  // that run at the same time, and the table is that of rank 0's group. Lines of ranks may be missing: every
-  // rank of the job has one, numbered from 0.
-  void CountRanks() {
-    int32_t highest = -1;
-    size_t listed = 0;
-    const RankGroup* first = &groups_.begin()->second;
-    for (const auto& [number, group] : groups_) {
-      highest = std::max(highest, *group.ranks.rbegin());
-      listed += group.ranks.size();
-      if (*group.ranks.begin() < *first->ranks.begin()) first = &group;
-    }
-    const auto missing = highest + 1 - static_cast<int32_t>(listed);
-    ranks_ = static_cast<int32_t>(first->ranks.size());
-    nodes_ = std::max<int32_t>(1, static_cast<int32_t>(first->hosts.size()));
-    if (groups_.size() > 1)
-      Note(fmt::format("tables of groups of ranks that ran at the same time ({}): kept, as times of {} ranks",
-                       groups_.size(), ranks_));
-    else if (missing > 0)
-      ranks_ = highest + 1;
-    if (missing > 0)
-      Note(fmt::format("tables without the lines of {} of {} ranks: kept, though nodes may be missing",
-                       missing, highest + 1));
-  }
-
   // Reads the header line of a table.
   Status TakeColumns(std::string_view line, size_t hash) {
-    if (groups_.empty())
+    if (listed_.empty())
       return Fail("a table before any line '#  Rank  0 ...': the number of ranks is not known");
-    CountRanks();
+    const ListedRanks::Communicator communicator = listed_.Measured();
+    ranks_ = communicator.ranks;
+    nodes_ = communicator.nodes;
+    for (const std::string& note : communicator.notes) Note(note);
     if (!program_) return WithHint(Fail(kUnnamedTest), kNameTheTest);
     columns_ = RowColumns(line, hash);
     test_ = *program_;
@@ -259,10 +231,14 @@ class TextParser {
   // Reads a row. An INFO line may begin with a digit too and is skipped.
   void TakeRow(std::string_view line, bool whole) {
     const std::vector<Token> tokens = Tokens(line);
-    const bool grouped = tokens[0].text.find_first_not_of("0123456789,.'") == std::string_view::npos;
-    if (tokens.size() < 4 || !grouped) return;
+    const size_t digits = tokens[0].text.find_first_not_of("0123456789");
+    const bool grouped = digits != std::string_view::npos;
+    if (grouped && tokens[0].text.find_first_not_of("0123456789,.'") != std::string_view::npos) return;
+    // A row has a value for each column; old alltoall leaves one blank.
+    if (tokens.size() < (grouped ? columns_.size() - 1 : 4)) return;
     if (!test_.collective)
       return LeaveOut(fmt::format("rows of {}, which is no collective of NCCL", test_.name));
+    if (grouped) return LeaveOut("rows whose size has marks between its digits");
     const auto row = whole ? columns_.Row(tokens) : std::nullopt;
     if (!row) return LeaveOut("rows that are cut or have other output in them");
     if (row->bytes == 0) return LeaveOut("rows of 0 bytes");
@@ -282,6 +258,7 @@ class TextParser {
                  fmt::format("times whose bandwidths are not those of {} on {} ranks", test_.name, ranks_)),
              false;
     }
+    if (time.of_host) Note(kHostTimes);
     if (time.wrong) Note("times whose results were wrong (#wrong above 0): kept");
     imported_.rows.push_back({.topology = topology,
                               .collective = *test_.collective,
@@ -303,7 +280,7 @@ class TextParser {
   TestProgram test_;                    // the test of the current table
   size_t line_number_ = 0;
   RowColumns columns_;
-  std::map<int32_t, RankGroup> groups_;  // the ranks that are listed above the current table
+  ListedRanks listed_;  // the ranks above the current table
   std::set<std::string> hosts_of_file_;
   std::set<std::string> machines_;
   int32_t ranks_ = 0, nodes_ = 0;          // of the current table's communicator

@@ -8,6 +8,7 @@
 
 #include "traces/import/json_document.h"
 #include "traces/import/json_pieces.h"
+#include "traces/import/nccl_tests_ranks.h"
 #include "traces/import/nccl_tests_results.h"
 #include "traces/import/nccl_tests_tables.h"
 #include "traces/import/system_names.h"
@@ -71,8 +72,8 @@ class JsonResults {
     if (key == "args") command_ = TextsIn(*json);
     if (key == "env") environment_ = TextsIn(*json);
     if (key == "nccl_version") version_ = json->Unsigned();
-    if (key == "devices" && json->is_set()) TakeDevices(*json, true);
-    if (key == "config") TakeDevices((*json)["devices"], false);
+    if (key == "devices" && json->is_set()) return TakeDevices(*json, true);
+    if (key == "config") return TakeDevices((*json)["devices"], false);
     return key == "results" ? TakeRow(*json, offset) : Status();
   }
 
@@ -87,17 +88,27 @@ class JsonResults {
 
   // Reads ranks, hosts and the GPU's name. Some releases write them in `config`, others at the top of the
   // document. Those at the top have precedence.
-  void TakeDevices(JsonValue devices, bool at_top) {
-    if (devices_at_top_) return;
+  Status TakeDevices(JsonValue devices, bool at_top) {
+    if (devices_at_top_) return {};
     devices_at_top_ = at_top;
-    ranks_ = 0;
-    devices.EachElement([this](JsonValue device) {
-      ++ranks_;
+    listed_ = {};
+    patterns_.clear();
+    machines_.clear();
+    uint64_t index = 0;
+    std::optional<uint64_t> wrong;  // a rank that is too large, or there twice
+    devices.EachElement([&](JsonValue device) {
+      const uint64_t rank = device["rank"].Unsigned().value_or(index++);
+      const uint64_t group = device["group"].Unsigned().value_or(0);
       const std::string host = device["hostname"].Text();
-      hosts_.insert(host);
+      const bool right = rank < kMostTestRanks && group < kMostTestRanks &&
+                         listed_.Add(static_cast<int32_t>(group), static_cast<int32_t>(rank), host);
+      if (!right && !wrong) wrong = rank;
       patterns_.insert(HostPattern(host));
       machines_.insert(device["device_info"].Text());
     });
+    if (wrong)
+      return Fail(fmt::format("device of rank {}: it is there twice, or its number is wrong", *wrong));
+    return {};
   }
 
   Status TakeRow(JsonValue json, uint64_t offset) {
@@ -129,11 +140,13 @@ class JsonResults {
     };
     json[half.each]["times_us"].EachElement(take);
     if (!times.empty()) return right;
-    const JsonValue mean = body["time"].is_set() ? body["time"] : body["cpu_time"];
+    const bool of_host = !body["time"].is_set();
+    const JsonValue mean = of_host ? body["cpu_time"] : body["time"];
     left_out_.untimed += !mean.is_number();
     if (!mean.is_number()) return right;
     take(mean);
-    checked = {times.back(), false, body["alg_bw"].Number(1e12), body["bus_bw"].Number(1e12)};
+    left_out_.of_host += of_host;
+    if (!of_host) checked = {times.back(), false, body["alg_bw"].Number(1e12), body["bus_bw"].Number(1e12)};
     return right;
   }
 
@@ -160,27 +173,38 @@ class JsonResults {
     }
     if (!forced_.empty()) results_.SetForced();
     if (!collective_) return WithHint(Fail(kUnnamedTest), kNameTheTest);
-    if (ranks_ == 0) return Fail("no devices: the number of ranks is not known");
+    if (listed_.empty()) return Fail("no devices: the number of ranks is not known");
     file.machine = fmt::format("{}", fmt::join(machines_, " + "));
     file.hosts = fmt::format("{}", fmt::join(patterns_, ","));
     return {};
   }
 
+  void AddRow(const Row& row, const ListedRanks::Communicator& communicator) {
+    for (size_t half = 0; half < std::size(kHalves); ++half) {
+      const std::vector<float>& times = row.microseconds[half];
+      if (!left_out_.Keeps(row.means[half], *collective_, row.bytes, communicator.ranks) || times.empty())
+        continue;
+      std::vector<float>& all =
+          results_.TimesOf(fmt::format("{}{}", StemOf(path_), kHalves[half].suffix), communicator.ranks,
+                           communicator.nodes, *collective_, row.bytes);
+      all.insert(all.end(), times.begin(), times.end());
+    }
+  }
+
   Result<Imported> Finish() {
     DYNAMICCL_CHECK_OK(Describe());
     if (seen_ == 0) return Fail("no results");
-    const auto nodes = std::max<int32_t>(1, static_cast<int32_t>(hosts_.size()));
+    const ListedRanks::Communicator communicator = listed_.Measured();
     for (const Row& row : rows_) {
-      for (size_t half = 0; half < std::size(kHalves); ++half) {
-        const std::vector<float>& times = row.microseconds[half];
-        if (times.empty() || !left_out_.Fits(row.means[half], *collective_, row.bytes, ranks_)) continue;
-        std::vector<float>& all = results_.TimesOf(fmt::format("{}{}", StemOf(path_), kHalves[half].suffix),
-                                                   ranks_, nodes, *collective_, row.bytes);
-        all.insert(all.end(), times.begin(), times.end());
-      }
+      for (const RowTime& mean : row.means)
+        left_out_.Keeps(mean, *collective_, row.bytes, communicator.ranks);
     }
-    if (results_.file().rows.empty()) return Fail("no result with a time");
+    left_out_.keeps_contradictory = left_out_.check.MostContradict();
+    left_out_.check = {};
+    for (const Row& row : rows_) AddRow(row, communicator);
+    if (results_.file().rows.empty()) return left_out_.NoTimes(Fail("no result with a time"));
     Imported imported = results_.Finish(left_out_);
+    for (const std::string& note : communicator.notes) imported.notes.push_back("1 " + note);
     if (!forced_.empty())
       imported.notes.push_back(fmt::format("the environment took choices away from NCCL: {}", forced_));
     return imported;
@@ -193,8 +217,8 @@ class JsonResults {
   std::vector<std::string> command_, environment_;
   std::optional<uint64_t> version_;
   bool devices_at_top_ = false;
-  int32_t ranks_ = 0;
-  std::set<std::string> hosts_, patterns_, machines_;
+  ListedRanks listed_;
+  std::set<std::string> patterns_, machines_;
   size_t seen_ = 0;
   std::vector<Row> rows_;
   std::string forced_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "traces/import/bandwidth_check.h"
 #include "traces/import/nccl_tests_rows.h"
 #include "traces/import/trace_importer.h"
 
@@ -30,14 +32,27 @@ struct LeftOutResults {
   uint64_t untimed = 0;  // rows without a time
   uint64_t wrong = 0;    // kept, although the test found wrong results
   uint64_t other = 0;    // of tests that are no collectives of NCCL
-  uint64_t contradictory = 0;
+  uint64_t of_host = 0;  // kept, although they are times of the host
+  BandwidthCheck check;
+  bool keeps_contradictory = false;  // because most times contradict their bandwidths
 
-  // True if a mean time of `bytes` on `ranks` ranks fits its bandwidths. Else the row is damaged, which is
-  // counted.
-  bool Fits(const RowTime& time, Collective collective, uint64_t bytes, int32_t ranks) {
+  // Returns whether to keep a mean time of `bytes` on `ranks` ranks. A time that contradicts its bandwidths
+  // is counted, and left out unless keeps_contradictory.
+  bool Keeps(const RowTime& time, Collective collective, uint64_t bytes, int32_t ranks) {
     const bool fits = time.FitsSize(bytes) && time.FitsFactor(BusBandwidthFactor(collective, ranks));
-    contradictory += fits ? 0 : 1;
-    return fits;
+    check.checkable += time.CanCheck();
+    check.contradictory += !fits;
+    return fits || keeps_contradictory;
+  }
+
+  // The error of a file without a usable time; `error` names the file.
+  tl::unexpected<Error> NoTimes(const tl::unexpected<Error>& error) const {
+    Error with_notes = error.value();
+    if (const auto notes = Notes(); !notes.empty())
+      with_notes.message += fmt::format(": {}", fmt::join(notes, "; "));
+    if (check.contradictory > 0)
+      with_notes.hint = "compare the file's sizes, ranks and bandwidths (in GB/s) with the output of the run";
+    return tl::unexpected(with_notes);
   }
 
   std::vector<std::string> Notes() const {
@@ -48,7 +63,12 @@ struct LeftOutResults {
     note(empty, "rows of 0 bytes: left out");
     note(untimed, "times that are not there: left out");
     note(wrong, "times whose results were wrong (#wrong above 0): kept");
-    note(contradictory, "times that do not fit their size, ranks and bandwidths: left out");
+    note(of_host, kHostTimes);
+    note(check.contradictory, keeps_contradictory
+                                  ? "times that do not fit their size, ranks and bandwidths: kept, because "
+                                    "they are the most, so that "
+                                    "the bandwidths may have another unit or formula"
+                                  : "times that do not fit their size, ranks and bandwidths: left out");
     note(other, "rows of tests that are no collectives of NCCL: left out");
     return notes;
   }

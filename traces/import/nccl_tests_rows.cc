@@ -27,8 +27,12 @@ std::vector<Token> Tokens(std::string_view line) {
   return tokens;
 }
 
+bool RowTime::CanCheck() const {
+  return us && algbw && *algbw >= kLeastBandwidth;
+}
+
 bool RowTime::FitsSize(uint64_t bytes) const {
-  if (!us || !algbw || *algbw < kLeastBandwidth) return true;
+  if (!CanCheck()) return true;
   const double expected = static_cast<double>(bytes) / (1e3 * static_cast<double>(*us));
   // A time has at most two decimals, and some programs print the mean of bandwidths.
   const double tolerance = 0.01 + kHalfDigit / static_cast<double>(*us);
@@ -36,7 +40,7 @@ bool RowTime::FitsSize(uint64_t bytes) const {
 }
 
 bool RowTime::FitsFactor(double factor) const {
-  if (!algbw || !busbw || *algbw < kLeastBandwidth) return true;
+  if (!CanCheck() || !busbw) return true;
   return std::fabs(*busbw - factor * *algbw) <= (1 + factor) * kHalfDigit + 0.001 * *busbw;
 }
 
@@ -56,15 +60,15 @@ std::string_view RowColumns::ValueOf(size_t column, const std::vector<Token>& to
 }
 
 std::optional<RowTime> RowColumns::TimeAt(size_t column, const std::vector<Token>& tokens) const {
-  RowTime time;
+  RowTime time{.of_host = columns_[column].name == "cputime"};
   const std::string_view text = ValueOf(column, tokens);
   time.us = NumberIn<float>(text);
   if (time.us ? !(*time.us >= 0 && std::isfinite(*time.us)) : text != "N/A") return std::nullopt;
   for (size_t c = column + 1; c < columns_.size() && !IsTime(c); ++c) {
     const std::string_view value = ValueOf(c, tokens);
     if (value.empty()) return std::nullopt;
-    if (columns_[c].name == "algbw") time.algbw = NumberIn<double>(value);
-    if (columns_[c].name == "busbw") time.busbw = NumberIn<double>(value);
+    if (columns_[c].name == "algbw" && !time.of_host) time.algbw = NumberIn<double>(value);
+    if (columns_[c].name == "busbw" && !time.of_host) time.busbw = NumberIn<double>(value);
     // The "error" of older releases is the largest difference, not a count.
     if (columns_[c].name == "#wrong") time.wrong = NumberIn<double>(value).value_or(0) > 0;
   }

@@ -23,14 +23,20 @@ std::vector<Token> Tokens(std::string_view line);
 struct RowTime {
   std::optional<float> us;  // nothing for "N/A"
   bool wrong = false;       // #wrong is above 0
-  // Bandwidths in GB/s as printed; nothing where the table has none.
+  // Bandwidths in GB/s as printed; nothing where the table has none, or where they are of another time.
   std::optional<double> algbw, busbw;
+  bool of_host = false;  // what option -C reports: the time that the host took to enqueue the call
 
+  // True if `algbw` is large enough to have digits that show a wrong time.
+  bool CanCheck() const;
   // True if `algbw` equals `bytes` divided by the time, as far as the printed digits show.
   bool FitsSize(uint64_t bytes) const;
   // True if `busbw` is `factor` times `algbw`, as far as the printed digits show.
   bool FitsFactor(double factor) const;
 };
+
+// Describes times of the host in notes. The bandwidths beside them are those of the GPU's time.
+inline constexpr char kHostTimes[] = "times that the host took to enqueue the calls (-C): kept, not checked";
 
 struct TestRow {
   uint64_t bytes = 0;
@@ -45,6 +51,7 @@ class RowColumns {
   RowColumns(std::string_view header, size_t hash);
 
   bool empty() const { return columns_.empty(); }
+  size_t size() const { return columns_.size(); }
 
   // Parses the tokens of a line as a row. Where the line has fewer values than columns (old alltoall leaves
   // redop blank), a value belongs to the column under whose name it ends. Returns nothing for a line without

@@ -4,12 +4,27 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "traces/import/text_fields.h"
 
 namespace dynamiccl {
 namespace {
 
-// The version that a library prints about itself.
+// Length of the "2.28.9" with which the text begins; 0 if it begins with fewer than three numbers.
+size_t ThreeNumbers(std::string_view text) {
+  size_t end = 0;
+  for (int number = 0; number < 3; ++number) {
+    if (number > 0 && text.substr(end++, 1) != ".") return 0;
+    const size_t begin = end;
+    end = std::min(text.find_first_not_of("0123456789", begin), text.size());
+    if (end == begin) return 0;
+  }
+  return end;
+}
+
+// The version that a library prints about itself. A sentence may go on behind it, as in "2.28.9, ...", or a
+// text in which a line's end is written as "\\n".
 std::optional<std::string> PrintedVersion(std::string_view line) {
   constexpr std::string_view kVersion = "CCL version ";
   const size_t at = line.find(kVersion);
@@ -18,7 +33,9 @@ std::optional<std::string> PrintedVersion(std::string_view line) {
   const size_t first = !words.empty() && words[0] == ":" ? 1 : 0;
   if (words.size() <= first) return std::nullopt;
   std::string_view version = words[first];
-  if (version.ends_with('"')) version.remove_suffix(1);  // in a record of NCCL's log plugin
+  version = version.substr(0, version.find_first_of("\"'\\,;)"));
+  while (version.ends_with('.') || version.ends_with(':')) version.remove_suffix(1);
+  if (ThreeNumbers(version) == 0) return std::nullopt;
   return fmt::format("{}CCL {}", line[at - 1], version);
 }
 
@@ -38,6 +55,11 @@ std::optional<std::string> LibraryIn(std::string_view line) {
   const auto code = words.empty() ? std::nullopt : NumberIn<uint64_t>(words[0]);
   if (!code) return std::nullopt;
   return (line[at - 1] == 'r' ? "R" : "N") + LibraryOfCode(*code).substr(1);
+}
+
+std::string_view LibraryRelease(std::string_view library) {
+  const size_t number = std::min(library.find(' '), library.size() - 1) + 1;
+  return library.substr(0, number + ThreeNumbers(library.substr(number)));
 }
 
 std::string HostPattern(std::string_view host) {

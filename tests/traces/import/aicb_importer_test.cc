@@ -181,8 +181,33 @@ TEST(Aicb, ATimeThatDoesNotFitItsBandwidthIsLeftOut) {
   };
   EXPECT_EQ(duration("0.1,10.49"), 100'000) << "GB/s";
   EXPECT_EQ(duration("0.1,9.77"), 100'000) << "GiB/s";
+  EXPECT_EQ(duration("0.1,10.0"), 100'000) << "MiB per ms";
   EXPECT_EQ(duration("0.9,10.49"), -1);
   EXPECT_EQ(duration("0.9,None"), 900'000);
+}
+
+std::string Calls(std::initializer_list<const char*> rows) {
+  std::string table = "comm_type,comm_group,msg_size,_elapsed_time,algbw\n";
+  for (const char* const row : rows) table += fmt::format("CommType.all_reduce,CommGroup.dp_group,{}\n", row);
+  return table;
+}
+
+TEST(Aicb, BandwidthsThatMostTimesContradictCheckNone) {
+  const auto imported = ImportText(Calls({"1048576,0.1,83.9", "2097152,0.1,167.8", "1048576,0.2,41.9"}), "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  const SectionCalls calls = CallsOf(imported->trace->sections[0]);
+  EXPECT_EQ(calls.calls.at(0).issued.duration_ns, 100'000);
+  EXPECT_EQ(calls.calls.at(2).issued.duration_ns, 200'000);
+  EXPECT_THAT(imported->notes, testing::ElementsAre(HasSubstr("3 times that do not fit")));
+}
+
+TEST(Aicb, ADamagedTimeDoesNotShiftTheCallsBehindIt) {
+  const auto imported = ImportText(
+      Calls({"1048576,0.1,10.49", "1048576,9000000,10.49", "1048576,0.1,10.49", "1048576,0.1,10.49"}), "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  const SectionCalls calls = CallsOf(imported->trace->sections[0]);
+  EXPECT_EQ(calls.calls.at(1).issued.duration_ns, -1);
+  EXPECT_EQ(calls.calls.at(2).issued.issued_ns - calls.calls[1].issued.issued_ns, 1'000'000);
 }
 
 TEST(Aicb, DamagedCopiesNeverCrash) {

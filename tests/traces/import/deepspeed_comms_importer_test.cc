@@ -98,6 +98,7 @@ TEST(DeepSpeedComms, ATimeThatDoesNotFitItsBandwidthIsLeftOut) {
 
 TEST(DeepSpeedComms, BandwidthsByAnotherFormulaAreNoContradiction) {
   std::string log;
+  for (int i = 0; i < 6; ++i) log += Line({"broadcast", 2 << 20, 0.05}, 8);  // too short for a check
   for (const double ms : {1.5, 2.5, 3.5}) {
     std::string line = Line({"all_reduce", 2 << 20, ms}, 8);
     const size_t digits = line.find("algbw (Gbps): ") + 14;
@@ -105,7 +106,7 @@ TEST(DeepSpeedComms, BandwidthsByAnotherFormulaAreNoContradiction) {
   }
   const auto imported = ImportText(log, "");
   ASSERT_TRUE(imported) << imported.error().message;
-  EXPECT_EQ(CallsOf(imported->trace->sections[0]).calls.at(0).issued.duration_ns, 1'500'000);
+  EXPECT_EQ(CallsOf(imported->trace->sections[0]).calls.at(6).issued.duration_ns, 1'500'000);
 }
 
 TEST(DeepSpeedComms, ExchangesKeepTheirNames) {

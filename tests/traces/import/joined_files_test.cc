@@ -63,6 +63,60 @@ TEST(JoinedFiles, TwoVersionsOfTheLibraryInALogAreNotTakenForOne) {
       << "nccl-tests names the same version in another form";
 }
 
+TEST(JoinedFiles, WordsAboutVersionsAreNoSecondLibrary) {
+  const std::string log = ContentOf(kSamples + "nccl_debug/2.28.9_communicators.log");
+  for (const char* const line :
+       {R"(RuntimeError('NCCL error in: x.cpp:1, NCCL version 2.28.9\nncclSystemError: call failed'))",
+        "built with NCCL version 2.28.9.", "NCCL version 2.28.9, on 8 GPUs",
+        "this feature needs NCCL version 2.18 or later"}) {
+    const auto imported = ImportText(log + line + "\n", "nccl-debug");
+    ASSERT_TRUE(imported) << imported.error().message;
+    EXPECT_EQ(imported->trace->sections[0].library, "NCCL 2.28.9+cuda12.9") << line;
+  }
+}
+
+// The log as two containers write it, which give their only processes the same ids on both hosts. The second
+// host is the first that names its rank.
+std::string OnTwoHosts(const std::string& log, const std::string& first, const std::string& second) {
+  std::string changed;
+  for (const auto& [process, host] :
+       {std::pair{"node:17028:17029 [0]", first}, {"node:17028:17030 [1]", second}}) {
+    changed = changed.empty() ? log : changed;
+    for (size_t at = 0; (at = changed.find(process, at)) != std::string::npos; at += host.size())
+      changed.replace(at, std::string(process).size(), host + ":1:10 [0]");
+  }
+  const size_t start = changed.find('\n') + 1;
+  const size_t next = changed.find('\n', start) + 1;
+  const size_t after = changed.find('\n', next) + 1;
+  return changed.substr(0, start) + changed.substr(next, after - next) + changed.substr(start, next - start) +
+         changed.substr(after);
+}
+
+TEST(JoinedFiles, AHostWhoseNameEndsWithAnothersIsAHostOfItsOwn) {
+  const std::string log = ContentOf(kSamples + "nccl_debug/2.28.9_communicators.log");
+  const auto whole = ImportText(log, "nccl-debug");
+  ASSERT_TRUE(whole) << whole.error().message;
+  ASSERT_EQ(whole->trace->sections.size(), 2u);
+  for (const auto& [first, second] :
+       {std::pair<std::string, std::string>{"gpu1", "mgpu1"}, {"10.0.0.1", "110.0.0.1"}}) {
+    const auto imported = ImportText(OnTwoHosts(log, first, second), "nccl-debug");
+    ASSERT_TRUE(imported) << imported.error().message;
+    ASSERT_EQ(imported->trace->sections.size(), 2u);
+    EXPECT_EQ(imported->trace->sections[0].host, first);
+    EXPECT_EQ(imported->trace->sections[1].host, second);
+    EXPECT_EQ(imported->trace->sections[1].rank, 1);
+    EXPECT_EQ(SizeOf(*imported), SizeOf(*whole));
+  }
+}
+
+TEST(JoinedFiles, ACallThatAProgressBarCutIsCounted) {
+  const std::string log = ContentOf(kSamples + "nccl_debug/2.28.9_communicators.log");
+  const auto imported =
+      ImportText(log + "node:1:2 [0] NCCL INFO AllReduce: opCount 1 sendbuff 0x1\r 12%|#\n", "nccl-debug");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_THAT(imported->notes, Contains(HasSubstr("1 call in lines that are cut")));
+}
+
 TEST(JoinedFiles, ADumpOfTheFlightRecorderHasTheRankOfItsNameOnly) {
   const std::string dump = ContentOf(kSamples + "flight_recorder_rank_1.json");
   const auto rank = [&](const std::string& name) {

@@ -343,6 +343,89 @@ TEST(NcclTests, ATimeOfATableThatDoesNotFitItsBandwidthsIsLeftOut) {
   EXPECT_EQ(rows("1048576", "1048676000"), 0u);
 }
 
+TEST(NcclTests, ABandwidthThatBelongsToNoOneTimeChecksNone) {
+  const auto times = [](const std::string& table) {
+    const auto imported = ImportText(table, "");
+    return imported ? imported->measurements->rows.size() : 0;
+  };
+  EXPECT_EQ(times("coll,ranks,bytes,oop_us,algbw,busbw,ip_us,algbw,busbw\n"
+                  "all_reduce,4,1048576,100.0,10.49,15.73,200.0,5.24,7.86\n"),
+            2u);
+  EXPECT_EQ(times("coll,ranks,bytes,oop_us,ip_us,algbw\nall_reduce,4,1048576,100.0,200.0,5.24\n"), 2u);
+}
+
+std::string TableInGigabits(int damaged_row) {
+  std::string table = "coll,ranks,bytes,oop_us,algbw\n";
+  for (int i = 1; i <= 4; ++i) {
+    const double gb_s = (i << 20) / 100. / 1e3;
+    table += fmt::format("all_reduce,4,{},100.0,{:.2f}\n", i << 20, gb_s * (damaged_row == i ? 1 : 8));
+  }
+  return table;
+}
+
+TEST(NcclTests, BandwidthsThatMostTimesContradictCheckNone) {
+  for (const int damaged_row : {0, 2}) {
+    const auto imported = ImportText(TableInGigabits(damaged_row), "");
+    ASSERT_TRUE(imported) << imported.error().message;
+    EXPECT_EQ(imported->measurements->rows.size(), 4u);
+    EXPECT_THAT(imported->notes, testing::ElementsAre(testing::AllOf(
+                                     HasSubstr(fmt::format("{} times", damaged_row == 0 ? 4 : 3)),
+                                     HasSubstr("kept, because"))));
+  }
+  auto document = TestDocument();
+  document["results"] = nlohmann::json::array();
+  for (const int mebibytes : {1, 2, 3}) {
+    const double gb_s = (mebibytes << 20) / 100. / 1e3;
+    document["results"].push_back(
+        {{"size", mebibytes << 20},
+         {"out_of_place", {{"time", 100}, {"alg_bw", 8 * gb_s}, {"bus_bw", gb_s}}}});
+  }
+  const auto imported = ImportText(document.dump(), "nccl-tests");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(imported->measurements->rows.size(), 3u);
+  EXPECT_THAT(imported->notes, testing::ElementsAre(HasSubstr("3 times that do not fit")));
+}
+
+TEST(NcclTests, AFileOfContradictionsSaysWhyItHasNoTimes) {
+  const auto table =
+      ImportText("coll,ranks,bytes,oop_us,algbw\nall_reduce,4,1048576,100.0,83.89\n", "nccl-tests");
+  auto document = TestDocument();
+  document["results"] = {
+      {{"size", 1 << 20}, {"out_of_place", {{"time", 100}, {"alg_bw", 83.89}, {"bus_bw", 62.9}}}}};
+  const auto json = ImportText(document.dump(), "nccl-tests");
+  for (const auto& imported : {table, json}) {
+    ASSERT_FALSE(imported);
+    EXPECT_THAT(imported.error().message, HasSubstr(": 1 times that do not fit their size"));
+    EXPECT_THAT(imported.error().hint, HasSubstr("compare the file's sizes"));
+  }
+}
+
+TEST(NcclTests, AJsonTimeOfTheHostIsNotJudgedByTheBandwidthsOfTheGpu) {
+  auto document = TestDocument();
+  document["results"] = {
+      {{"size", 67108864}, {"out_of_place", {{"cpu_time", 8.1}, {"alg_bw", 150.0}, {"bus_bw", 112.5}}}}};
+  const auto imported = ImportText(document.dump(), "nccl-tests");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(imported->measurements->rows.at(0).microseconds, std::vector<float>{8.1F});
+  EXPECT_THAT(imported->notes, testing::ElementsAre(HasSubstr("1 times that the host took")));
+}
+
+TEST(NcclTests, JsonOfGroupsHasTheRanksOfTheFirst) {
+  auto document = TestDocument();
+  for (auto& device : document["config"]["devices"]) device["group"] = device["rank"].get<int>() % 2;
+  document["results"] = {
+      {{"size", 1 << 20}, {"out_of_place", {{"time", 100}, {"alg_bw", 10.48576}, {"bus_bw", 5.24288}}}}};
+  const auto imported = ImportText(document.dump(), "nccl-tests");
+  ASSERT_TRUE(imported) << imported.error().message;
+  ASSERT_EQ(imported->measurements->rows.size(), 1u);
+  EXPECT_EQ(imported->measurements->contexts[0].model.fabric.n_ranks, 2);
+  EXPECT_EQ(imported->measurements->contexts[0].model.fabric.n_nodes, 2);
+  EXPECT_THAT(imported->notes,
+              testing::ElementsAre(HasSubstr("groups of ranks that ran at the same time (2)")));
+  document["config"]["devices"][3]["rank"] = 1;
+  EXPECT_THAT(ImportText(document.dump(), "nccl-tests").error().message, HasSubstr("device of rank 1"));
+}
+
 TEST(NcclTests, DamagedJsonIsAnErrorWithTheByte) {
   const std::string whole = TestDocument().dump();
   EXPECT_EQ(ImportEveryTruncation(whole, "nccl-tests"), whole.size());

@@ -181,7 +181,34 @@ TEST(NcclTestsLogs, ARowWithPointsBetweenThousandsIsLeftOutAndCounted) {
   const auto imported = ImportText(Head("broadcast_perf") + row + Row(2 * kMiB, 70, 1), "");
   ASSERT_TRUE(imported) << imported.error().message;
   EXPECT_EQ(imported->measurements->rows.size(), 2u);
-  EXPECT_THAT(imported->notes, Contains(HasSubstr("1 rows that are cut")));
+  EXPECT_THAT(imported->notes, Contains(HasSubstr("1 rows whose size has marks between its digits")));
+}
+
+TEST(NcclTestsLogs, WordsBelowATableThatBeginWithANumberAreNoRows) {
+  const auto imported = ImportText(
+      Head("broadcast_perf") + Row(kMiB, 50, 1) + "12.5 tokens per second\n10.0.0.5 host is up\n", "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_THAT(imported->notes, IsEmpty());
+}
+
+TEST(NcclTestsLogs, ARankBeyondAllJobsIsAnError) {
+  for (const int rank : {1 << 20, 1'000'000'000, 2'147'483'647}) {
+    EXPECT_THAT(ErrorOf(Broadcasts({{rank, 0, "a"}}, Row(kMiB, 50, 1)), ""),
+                HasSubstr(fmt::format("line 3: rank {} is not below 1048576", rank)));
+  }
+}
+
+TEST(NcclTestsLogs, TimesOfTheHostAreNotJudgedByTheBandwidthsOfTheGpu) {
+  std::string head = Head("all_reduce_perf");
+  for (size_t at = 0; (at = head.find("   time", at)) != std::string::npos; at += 7)
+    head.replace(at, 7, "cputime");
+  std::string row = Row(kMiB, 50, 1);
+  for (size_t at = 0; (at = row.find("50.00", at)) != std::string::npos; at += 5) row.replace(at, 5, " 8.10");
+  const auto imported = ImportText(head + row, "nccl-tests");
+  ASSERT_TRUE(imported) << imported.error().message;
+  ASSERT_EQ(imported->measurements->rows.size(), 2u);
+  EXPECT_EQ(imported->measurements->rows[0].microseconds, std::vector<float>{8.1F});
+  EXPECT_THAT(imported->notes, ElementsAre(HasSubstr("2 times that the host took")));
 }
 
 TEST(NcclTestsLogs, ColoursStampsAndTagsOfLaunchersAreTakenAway) {

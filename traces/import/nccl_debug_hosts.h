@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds out which hosts write an NCCL_DEBUG log. Private to its importer.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "traces/import/nccl_debug_lines.h"
+
+namespace dynamiccl {
+
+// Knows the hosts of the lines so far. The views that it returns are valid as long as the object.
+class DebugHosts {
+ public:
+  // The host of a piece. Text of another process may stand before the host's name without a blank. Then the
+  // name ends with a known host's; unless a process `cut` in, that host must have this process, and INIT
+  // lines must not show that the longer name is another rank's.
+  std::string_view Of(const DebugPiece& piece, bool cut);
+
+ private:
+  using Names = std::set<std::string, std::less<>>;
+  using Process = std::tuple<std::string_view, int64_t, int32_t>;  // host as written, process, device
+
+  bool AreOtherRanks(const Process& one, const Process& other) const;
+
+  Names hosts_, texts_;                                       // texts_: other names that were written
+  std::set<std::pair<std::string_view, int64_t>> processes_;  // with their hosts
+  std::map<Process, std::map<uint64_t, int32_t>> ranks_;      // in communicators, by their id
+};
+
+}  // namespace dynamiccl

@@ -132,7 +132,11 @@ EOF
   run dynamiccl report fsdp.ctrace --topology moon -o x.html
   [ "$status" -eq 2 ]
   [[ "$output" == *"no sweep was made on 'moon'"*".measurements"* ]]
+  echo notes > notes.txt
   run dynamiccl report notes.txt -o x.html
   [ "$status" -eq 2 ]
   [[ "$output" == *"hint:"*".dcpolicy"* ]]
+  run dynamiccl report missing.txt -o x.html
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"missing.txt: No such file or directory"*"check the path"* ]]
 }

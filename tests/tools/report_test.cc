@@ -113,9 +113,15 @@ TEST(Report, EmptyInputsGiveAPage) {
 }
 
 TEST(Report, UnknownKindOfInputSaysWhatFits) {
-  const auto inputs = ReadReportInputs({"notes.txt"}, "");
+  const std::string path = ::testing::TempDir() + "notes.txt";
+  std::ofstream(path) << "notes\n";
+  const auto inputs = ReadReportInputs({path}, "");
   ASSERT_FALSE(inputs.has_value());
   EXPECT_THAT(inputs.error().hint, HasSubstr(".ctrace"));
+  const auto missing = ReadReportInputs({path + ".missing"}, "");
+  ASSERT_FALSE(missing.has_value());
+  EXPECT_THAT(missing.error().message, HasSubstr("No such file"));
+  EXPECT_THAT(missing.error().hint, HasSubstr("check the path"));
 }
 
 TEST(Report, LogsAloneAreAnErrorAndNoEmptyPage) {

@@ -76,12 +76,22 @@ size_t TimeStamp(std::string_view text) {
   return end;
 }
 
+bool HasTextOfNccl(std::string_view text) {
+  return text.find(" NCCL INFO ") != std::string_view::npos ||
+         text.find(" NCCL WARN ") != std::string_view::npos;
+}
+
 }  // namespace
 
-std::string_view PlainLogLine(std::string_view line, std::string& changed) {
-  // A progress bar goes back to the line's beginning, and a terminal shows what comes after it.
+size_t OverwrittenBytes(std::string_view line) {
   while (line.ends_with('\r')) line.remove_suffix(1);
-  line.remove_prefix(line.rfind('\r') + 1);
+  const size_t bytes = line.rfind('\r') + 1;
+  return HasTextOfNccl(line.substr(0, bytes)) && !HasTextOfNccl(line.substr(bytes)) ? 0 : bytes;
+}
+
+std::string_view PlainLogLine(std::string_view line, std::string& changed) {
+  line.remove_prefix(OverwrittenBytes(line));
+  while (line.ends_with('\r')) line.remove_suffix(1);
   if (line.find('\x1b') != std::string_view::npos || line.find(">:") != std::string_view::npos) {
     changed = line;
     RemoveColours(changed);

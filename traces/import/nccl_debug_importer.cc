@@ -343,12 +343,9 @@ class LogParser {
     return ranks_.try_emplace(key, piece).first->second;
   }
 
-  // Counts calls before the last carriage return of a line: a progress bar follows where the call should end.
+  // Counts calls in the part of a line that other text overwrote.
   void CountOverwritten(std::string_view line) {
-    while (line.ends_with('\r')) line.remove_suffix(1);
-    const size_t end = line.rfind('\r');
-    if (end == std::string_view::npos) return;
-    for (const DebugPiece& piece : DebugPieces(line.substr(0, end))) {
+    for (const DebugPiece& piece : DebugPieces(line.substr(0, OverwrittenBytes(line)))) {
       if (BeginsDebugCall(piece.text)) RankOf(piece, true).CountCut();
     }
   }

@@ -29,7 +29,7 @@ TraceSection SectionOf(int rank, int ranks, uint64_t calls,
   return section;
 }
 
-// There are more collectives than one pass can join.
+// The trace has more collectives than one pass can join.
 TEST(MatchedPasses, FindEachCollectiveOnceInParts) {
   constexpr uint64_t kCalls = 300'000;
   const auto by_number = [](uint64_t i) { return static_cast<int64_t>(5000 + i % 100); };
@@ -55,7 +55,7 @@ TEST(MatchedPasses, FindEachCollectiveOnceInParts) {
   EXPECT_EQ(time_ns, int64_t{4000} * kCalls + int64_t{4950} * (kCalls / 100));
 }
 
-// There are more times than can be kept, so they pass twice.
+// The trace has more times than are kept in memory, so it is read twice.
 TEST(TimesOfCells, MedianOfManyCallsIsExact) {
   const Trace trace{
       {SectionOf(0, 2, 9001, [](uint64_t i) { return static_cast<int64_t>(10'000 + i * 7919 % 9001); })}};

@@ -246,6 +246,26 @@ TEST_F(LauncherTest, SignalIsPassedOnAndGivesTheExitCode) {
   EXPECT_EQ(Written(), "got\n");
 }
 
+TEST_F(LauncherTest, ASignalThatCameBeforeTheLaunchStartsNothing) {
+  const SignalScope signals;
+  ASSERT_EQ(::raise(SIGINT), 0);
+  const auto outcome = Launch(Shell(2, "echo started"));
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_EQ(outcome->interrupted_by, SIGINT);
+  EXPECT_TRUE(outcome->ranks.empty());
+  EXPECT_FALSE(std::filesystem::exists(Output()));
+}
+
+// nohup ignores SIGHUP, so that a job goes on when the connection of its user is lost.
+TEST_F(LauncherTest, AnIgnoredHangupEndsNothing) {
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  const auto outcome = Launch(Shell(1, "kill -HUP $PPID; echo goes on"));
+  std::signal(SIGHUP, before);
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_TRUE(outcome->ok());
+  EXPECT_EQ(Written(), "goes on\n");
+}
+
 // The program answers Ctrl-C with SIGTERM to the launcher, which passes signals on in order. So a second
 // SIGINT would come before SIGTERM.
 TEST_F(LauncherTest, ASingleProgramGetsATerminalsSignalOnce) {
@@ -272,6 +292,7 @@ TEST_F(LauncherTest, TheHangupOfATerminalIsPassedOnByItsSessionsLeader) {
   int terminal = -1;
   const pid_t launcher = ::forkpty(&terminal, nullptr, nullptr, nullptr);
   if (launcher == 0) {
+    std::signal(SIGHUP, SIG_DFL);  // nohup, which may run this test, ignores it
     const auto outcome = Launch(Shell(
         0, "trap 'echo hup; kill $!; exit' HUP; sleep 600 & echo ready >/dev/tty; while :; do wait; done"));
     ::_exit(outcome ? ExitCodeOf(*outcome) : 1);

@@ -119,8 +119,7 @@ SCRIPT
   make_job
   printf 'exec "%s" replay job.ctrace\n' "$DYNAMICCL_BIN" > job.sh
   command=("$DYNAMICCL_BIN" tune -n 2 --budget 60s --try ring/simple/1 -- sh job.sh)
-  # A shell lets its background commands ignore SIGINT, which tune would then do between two starts.
-  env --default-signal=INT "${command[@]}" > out 2> err &
+  "${command[@]}" > out 2> err &
   tune=$!
   until [ -e tune/tune.journal ]; do kill -0 $tune; sleep 0.1; done
   kill -INT $tune

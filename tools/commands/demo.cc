@@ -8,6 +8,7 @@
 
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
+#include "tools/launch/signal_scope.h"
 #include "tools/report/json_output.h"
 
 namespace dynamiccl {
@@ -25,6 +26,8 @@ Result<int> DemoCommand(CommandLine& line) {
   line.app().add_flag("--json", json, "The result as JSON on standard output instead of tables");
   if (const auto exit_code = line.Parse()) return *exit_code;
   DYNAMICCL_TRY(DemoSession session, DemoSession::Open(options));
+  // A signal between two jobs ends the demo at the next one, and the line below says what is kept.
+  const SignalScope signals;
   const Status done = RunDemo(session);
   if (session.interrupted_by() != 0) {
     spdlog::warn("interrupted; what was finished is in {}", session.output_dir());

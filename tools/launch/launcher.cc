@@ -256,6 +256,8 @@ std::string DescribeEnd(const RankOutcome& outcome) {
 Result<LaunchOutcome> Launch(const LaunchPlan& plan) {
   if (plan.command.empty()) return MakeError(ErrorKind::kInvalidArgument, "no program to start");
   const SignalScope signals;
+  if (const int pending = ReceivePendingInterrupt(); pending != 0)
+    return LaunchOutcome{.interrupted_by = pending};
   Job job(plan);
   DYNAMICCL_CHECK_OK(job.Start());
   return job.Wait();

@@ -27,7 +27,8 @@ struct LaunchOutcome {
   std::vector<RankOutcome> ranks;
   // The rank that failed first in time, which is the likely cause.
   std::optional<RankOutcome> first_failed;
-  // Signal that this process received and passed on; 0: none.
+  // Signal that this process received and passed on; 0: none. If it had arrived before the launch, no rank
+  // was started.
   int interrupted_by = 0;
   // The time limit of the plan passed.
   bool timed_out = false;
@@ -38,7 +39,7 @@ struct LaunchOutcome {
 };
 
 // Starts the plan and blocks until every process has ended. When a rank fails, the others get SIGTERM and,
-// after plan.grace, SIGKILL. SIGINT, SIGTERM and SIGHUP are passed on to all ranks. Processes of a job that
+// after plan.grace, SIGKILL. SIGINT, SIGTERM and SIGHUP (unless it is ignored) are passed on to all ranks. Processes of a job that
 // is ended get the same signals if they outlive their parent, as the ranks of a shell script do. A failed job
 // is not an error: the outcome describes it. An error means that the plan could not be carried out, for
 // example because there is no such program.

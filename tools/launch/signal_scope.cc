@@ -12,10 +12,25 @@
 namespace dynamiccl {
 namespace {
 
-sigset_t WatchedSignals() {
+bool IsIgnored(int signal_number) {
+  struct sigaction action {};
+  return ::sigaction(signal_number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+// Signals that ask for the program's end. Linux keeps an ignored signal for a thread that blocks it, so an
+// ignored SIGHUP must not be blocked. An ignored SIGINT is: a shell script's background commands ignore it,
+// and a SIGINT that is sent to such a command by `kill` is meant.
+sigset_t Interrupts() {
   sigset_t signals;
   ::sigemptyset(&signals);
-  for (const int signal_number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&signals, signal_number);
+  for (const int signal_number : {SIGINT, SIGTERM}) ::sigaddset(&signals, signal_number);
+  if (!IsIgnored(SIGHUP)) ::sigaddset(&signals, SIGHUP);
+  return signals;
+}
+
+sigset_t WatchedSignals() {
+  sigset_t signals = Interrupts();
+  ::sigaddset(&signals, SIGCHLD);
   return signals;
 }
 
@@ -42,6 +57,12 @@ ReceivedSignal WaitForSignal(int64_t deadline_ns) {
   // alone.
   const bool to_leader_alone = received == SIGHUP && ::getsid(0) == ::getpid();
   return {received, received != SIGCHLD && info.si_code == SI_KERNEL && !to_leader_alone};
+}
+
+int ReceivePendingInterrupt() {
+  const sigset_t interrupts = Interrupts();
+  const timespec at_once{};
+  return std::max(0, ::sigtimedwait(&interrupts, nullptr, &at_once));
 }
 
 void RestoreDefaultSignals() {

@@ -9,8 +9,11 @@
 namespace dynamiccl {
 
 // Blocks SIGCHLD, SIGINT, SIGTERM and SIGHUP in the calling thread; the destructor restores the former mask.
-// The kernel may deliver a signal to any thread that does not block it, so other threads must block these
-// signals too, or there must be none.
+// SIGHUP stays ignored where it is ignored, as under nohup. The kernel may deliver a signal to any thread that
+// does not block it, so other threads must block these signals too, or there must be none.
+//
+// A program that starts several jobs holds a scope around all of them. A signal that arrives between two jobs
+// then waits, and the next job is not started (see Launch).
 class SignalScope {
  public:
   SignalScope();
@@ -33,6 +36,10 @@ struct ReceivedSignal {
 // Waits for the next signal of the scope. Returns none when CLOCK_MONOTONIC reaches `deadline_ns`
 // (nanoseconds; 0: no deadline) or when the wait was interrupted.
 ReceivedSignal WaitForSignal(int64_t deadline_ns);
+
+// Receives a signal of the scope, other than SIGCHLD, that has arrived already. Returns its number, 0 if none
+// has arrived.
+int ReceivePendingInterrupt();
 
 // Unblocks the scope's signals. A child calls it between fork and exec, since exec would keep the blocked
 // mask.

@@ -15,6 +15,7 @@
 #include "tools/launch/machine_description.h"
 #include "tools/launch/output_folder.h"
 #include "tools/launch/shell_quote.h"
+#include "tools/launch/signal_scope.h"
 #include "traces/format/trace_reader.h"
 
 namespace dynamiccl {
@@ -81,6 +82,8 @@ bool PilotSession::OneMoreFits(double share) const {
 }
 
 Result<PilotResult> PilotSession::Run() {
+  // A signal between two starts of the job ends the pilot at the next one, which can say what is kept.
+  const SignalScope signals;
   BeginLog(File("job.log"));
   DYNAMICCL_CHECK_OK(Observe());
   if (!result_.why_not.empty()) return std::move(result_);

@@ -17,6 +17,7 @@
 #include "tools/advise/trainer_options.h"
 #include "tools/launch/output_folder.h"
 #include "tools/launch/shell_quote.h"
+#include "tools/launch/signal_scope.h"
 #include "tools/launch/temporary_folder.h"
 #include "tools/record/recorded_launch.h"
 #include "tools/tune/channel_bounds.h"
@@ -146,6 +147,8 @@ std::chrono::milliseconds TuneSession::StartLimit() const {
 }
 
 Result<TuneResult> TuneSession::Run() {
+  // A signal between two starts of the job ends the tune at the next one, which can say how to go on.
+  const SignalScope signals;
   begun_ns_ = MonotonicNanoseconds();
   result_.command = ShellQuote(line_.program());
   result_.budget_s = given_.budget_s;

@@ -243,7 +243,7 @@ TEST(Guard, ASpentBudgetIsRenewedWhenARailFails) {
   }
 }
 
-// Nanoseconds of a job's transfers, and of the same calls at NCCL's choice, up to now.
+// Returns the nanoseconds of a job's transfers up to now, and those of the same calls with NCCL's choice.
 std::pair<double, double> TransfersOf(const testing::SimulatedJob& job) {
   std::pair<double, double> sums;
   for (const testing::KeyHistory& key : job.history()) sums.first += key.time_ns, sums.second += key.nccl_ns;

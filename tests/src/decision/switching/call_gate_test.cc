@@ -88,7 +88,7 @@ TEST(CallGate, CommittedBoundaryIsNeverMissedByARunningThread) {
   std::vector<uint64_t> boundaries{0};  // by version
   while (!done) {
     if (!gate.idle()) {
-      std::this_thread::yield();  // the boundary of the last commit lies ahead
+      std::this_thread::yield();  // The boundary of the last commit lies ahead.
       continue;
     }
     const uint64_t boundary = gate.calls() + boundaries.size() % 3;

@@ -25,7 +25,7 @@ class ExploredStates {
 
   explicit ExploredStates(Model& model) : model_(model) {}
 
-  // Returns what goes wrong in some order of events; empty if nothing does.
+  // Returns the failure in some order of events, or an empty text if there is none.
   std::string Explore() {
     std::vector<State> open;
     open.push_back(model_.First());

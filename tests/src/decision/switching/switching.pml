@@ -140,7 +140,8 @@ inline Answer(r, a) {
   if
   :: atomic { gate[r].calls <= boundary_of[a] -> sent_pledge[a].by[r] = 1 };
      atomic { Arm(r, boundary_of[a], a); member[r].pledged = 1 }
-  :: atomic { gate[r].calls > boundary_of[a] -> Drop(r) } /* Refuse is not sent, because the leader may call off at any time. */
+  /* Refuse is not sent, because the leader may call off at any time. */
+  :: atomic { gate[r].calls > boundary_of[a] -> Drop(r) }
   fi
 #else
   if

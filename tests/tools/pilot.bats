@@ -9,7 +9,7 @@ setup() {
   export NO_COLOR=1
 }
 
-# job BYTES ... sets up a job that issues one AllReduce of BYTES again and again and waits for each.
+# job BYTES CALLS sets up a job that issues CALLS AllReduces of BYTES one after the other and waits for each.
 job() {
   export JOB_BYTES="$1"
   JOB=(sh -c "exec '$GUARDED_JOB' id.\$MASTER_PORT $2")

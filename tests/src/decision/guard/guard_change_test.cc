@@ -317,7 +317,8 @@ TEST(Guard, WhatIsCarriedGoesWithTheFabricThatItWasSettledOn) {
   EXPECT_TRUE(job.ChoiceFor(Above(2)).leaves_nccl_alone());
 }
 
-// What an earlier run confirmed stays in use on a changed fabric while steps compare it with NCCL's own.
+// A choice that an earlier run confirmed stays in use on a changed fabric. Steps compare it with NCCL's
+// choice meanwhile.
 TEST(Guard, AConfirmedChoiceIsProvedAgainOnAChangedFabric) {
   for (const bool still_better : {true, false}) {
     OneKey job({kPolicyChoice, {}, kPolicyChoice});

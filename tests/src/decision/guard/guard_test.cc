@@ -318,8 +318,8 @@ TEST(Guard, WithoutStepsNothingIsTried) {
   EXPECT_EQ(job.trials(), 0u);
 }
 
-// A host that runs ahead waits some steps later, so calls seem not to be waited for. A choice that is slower
-// must be taken back all the same.
+// A host that runs ahead waits some steps later, so its calls do not seem exposed. The guard must
+// nevertheless take back a choice that is slower.
 TEST(Guard, TakesBackWhatIsSlowerWhereTheProgramWaitsLate) {
   testing::JobOptions options;
   options.policy_ratio = 1.3;

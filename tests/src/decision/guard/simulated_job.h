@@ -137,7 +137,7 @@ class SimulatedJob {
   void ShiftDeviceClock(int64_t ns) { device_shift_ns_ += ns; }
   // Pauses the whole job for `ns` nanoseconds.
   void StandStill(int64_t ns) { now_ns_ += ns; }
-  // From now on no step is like the one before it.
+  // From now on every step differs from the step before.
   void LoseSteps() { has_steps_ = false; }
   void DelayRanks(double skew_share) { skew_share_ = skew_share; }
 

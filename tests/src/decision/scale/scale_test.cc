@@ -69,7 +69,7 @@ TEST(SwitchCost, TriesAgainWhereTheBoundaryIsTooNear) {
 
 TEST(MessageRates, AreThoseOfTheRuntime) {
   EXPECT_DOUBLE_EQ(DigestRate(4096, 128),
-                   2048);  // a checkpoint every 256 calls, so every second report has one
+                   2048);  // There is a checkpoint every 256 calls, so every second report has one.
   EXPECT_DOUBLE_EQ(DigestRate(4096, 5000), 4096);  // There is at most one report per second.
   EXPECT_DOUBLE_EQ(TimesRate(4096, 10), 160);      // 16 ranks send their times, each time in its own message.
   EXPECT_DOUBLE_EQ(TimesRate(4096, 400), 2400);    // Four times go together, and the rest every 20 ms.

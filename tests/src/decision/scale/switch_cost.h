@@ -18,7 +18,7 @@ struct SwitchNetwork {
 
 // Counts single messages. A message to all ranks counts once per rank.
 struct SwitchCost {
-  std::array<uint64_t, 5> messages{};  // by SwitchKind
+  std::array<uint64_t, 5> messages{};  // By SwitchKind.
   int attempts = 0;
   bool committed = false;
   uint64_t calls = 0;     // The number of calls from the request to the first call of the new version.

@@ -85,7 +85,7 @@ TEST(CallGate, CommittedBoundaryIsNeverMissedByARunningThread) {
     }
     done = true;
   });
-  std::vector<uint64_t> boundaries{0};  // by version
+  std::vector<uint64_t> boundaries{0};  // By version.
   while (!done) {
     if (!gate.idle()) {
       std::this_thread::yield();  // The boundary of the last commit lies ahead.

@@ -61,7 +61,7 @@ struct SwitchingState {
   SwitchLeader leader{kRanks};
   std::array<Rank<Member>, kRanks> ranks;
   std::vector<OnItsWay> sent;
-  std::array<uint32_t, kCalls> decided{};  // version + 1, by call
+  std::array<uint32_t, kCalls> decided{};  // The version + 1, by call.
   int64_t leader_ns = 0;
   std::string failure;
 };

@@ -222,7 +222,7 @@ class SimulatedLife {
   static constexpr int64_t kHeldUpNs = 10'000'000'000;  // This is longer than any fault that ends by itself.
 
   std::vector<SimulatedRank*> ranks_;
-  std::vector<uint64_t> decided_;  // by call
+  std::vector<uint64_t> decided_;  // By call.
   const uint64_t decisions_until_calm_;
   int64_t decided_ns_ = 0;
 };

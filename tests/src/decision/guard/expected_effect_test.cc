@@ -159,13 +159,13 @@ TEST(ExpectedBy, TheSiteStoreComesFirstAndThePolicyOnlyWhereItKnowsNothing) {
   EXPECT_EQ(ExpectedBy({nullptr, policy.get(), kTwoNodes}, question, kNow)->from, ExpectedFrom::kPolicy);
 }
 
-// On this site the config gave no gain, so the policy's promise does not count.
 TEST(FirstPlan, LeavesKeysToNcclWhereThePolicyPredictsEffects) {
   EXPECT_TRUE(FirstPlan(nullptr).others_use_policy);
   EXPECT_TRUE(FirstPlan(test::MakeRandomPolicy(3).get()).others_use_policy);
   EXPECT_FALSE(FirstPlan(ExpectsOfOneChannel().get()).others_use_policy);
 }
 
+// On this site the config gave no gain, so the policy's promise does not count.
 TEST(ExpectedBy, FindingsOverruleThePolicy) {
   SiteStore store;
   for (uint32_t place = 0; place < 3; ++place)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# `dynamiccl bench` and `dynamiccl sweep` over hostccl: ranks as processes, checked data, a readable measurement file.
+# Tests of `dynamiccl bench` and `dynamiccl sweep` over hostccl. The ranks are processes, their data are checked, and
+# the measurement file must be readable.
 
 setup() { cd "$BATS_TEST_TMPDIR"; }
 
@@ -126,7 +127,7 @@ assert found["schema"] == 1 and found["output"] == "s.measurements" and found["t
 row, = found["rows"]
 assert (row["collective"], row["bytes"]) == ("AllReduce", 65536) and row["best_us"]["median"] > 0 and row["default_us"]["repeats"] == 2
 assert found["measured"] == sum(json.loads(line).get("kind") == "row" for line in open("s.measurements")) > 1'
-  for choices in "" "--policy starter"; do # without a tuner nobody is told how many nodes there are
+  for choices in "" "--policy starter"; do  # Without a tuner, the record lacks the number of nodes.
     # shellcheck disable=SC2086
     "$DYNAMICCL_BIN" record -q --hostccl -o run.ctrace -n 2 --topology two-nodes-ethernet $choices -- \
       "$DYNAMICCL_BIN" bench all_reduce -b 64K -e 64K -n 5 -w 1 -g 1 --singles 20 > bench.txt
@@ -147,7 +148,7 @@ END
   NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING NCCL_DEBUG_FILE="$PWD/log.%p" run "$DYNAMICCL_BIN" sweep --hostccl \
     --sizes 64K --collectives all_reduce --repeats 2 -o s.measurements
   [ "$status" -eq 0 ]
-  # Ring and Tree with 3 protocols, NVLS; 1, 2, 4 and 8 channels.
+  # Ring and Tree have 3 protocols and NVLS has one, with 1, 2, 4 and 8 channels each.
   configs=$(cat log.* | grep -o 'AllReduce: 65536 Bytes -> .*' | sort -u | wc -l)
   [ "$configs" -eq 28 ]
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# `dynamiccl calibrate` as a user types it. DYNAMICCL_BIN is the program, SAMPLES the folder with a published table.
+# Tests `dynamiccl calibrate` as a user types it. DYNAMICCL_BIN is the program, and SAMPLES is the folder with a
+# published table.
 
 setup() {
   bats_require_minimum_version 1.5.0

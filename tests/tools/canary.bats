@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# `dynamiccl canary` on releases themselves: ordinary upgrades that must raise nothing, a user's own machine, traffic and
-# collectives, and wrong input. Needs what canary.bash needs.
+# Tests of `dynamiccl canary` on real releases: ordinary upgrades that must raise nothing, a user's own machine, traffic
+# and collectives, and wrong input. They need the same variables as canary.bash.
 
 load canary/canary
 
@@ -17,7 +17,7 @@ load canary/canary
   [ "$status" -eq 0 ]
   without_seconds() { python3 -c 'import json,re,sys; print(re.sub(r"\"seconds\": [0-9.e-]+", "", sys.argv[1]))' "$1"; }
   [ "$(without_seconds "$first")" = "$(without_seconds "$output")" ]
-  # Of whole cells the second answer comes without a run.
+  # If the kept cells are whole, the second answer needs no run.
   run timeout 1 "$DYNAMICCL_BIN" canary 2.24.3 2.28.9 --machine dgx_a100 --world 1x8 --sizes 1M
   [ "$status" -eq 0 ]
 }
@@ -43,7 +43,7 @@ load canary/canary
   [[ "$output" == *"is of NCCL 2.24.3, the first release named is 2.28.9"* ]]
 }
 
-# job_log RELEASE NAME=VALUE...: the log of a job of 16 ranks on two DGX H100, with graphs and tables
+# job_log RELEASE NAME=VALUE... writes user.log, the log of a job of 16 ranks on two DGX H100, with graphs and tables.
 job_log() {
   "$BUILD/tests/real_nccl_case" "$1" dgx_h100 2x8 1048576 NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING CUDA_STANDIN_CONNECT=1 "${@:2}" >case.out
   cp "$(sed -n 's/^log: //p' case.out)" user.log
@@ -60,14 +60,14 @@ fits() { # OLD NEW LOG... [-- OPTION...]
   fits 2.28.9 2.24.3 user.log
   [ "$status" -eq 0 ]
   [[ "$output" == *"log: fits; equal to the run here are links of 16 ranks, graphs NVLS Ring Tree of 16 ranks, 16 channels, 16 rings, trees of 16 ranks, 105 entries of the cost table, transports and connected adapters"* ]]
-  # Ranks of one process differ by their thread. Only rank 0 logs the rings and the tables. The thread that comes first
-  # logs the release.
+  # Ranks of one process differ by their thread. Only rank 0 logs the rings and the tables. The first thread logs the
+  # release.
   thread="$(sed -n 's/ \[0\] NCCL INFO .*rank 0 .* Init START.*//p' user.log | head -1)"
   grep -e "^$thread " -e "NCCL version" user.log >rank0.log
   fits 2.28.9 2.24.3 rank0.log
   [ "$status" -eq 0 ]
   [[ "$output" == *"graphs NVLS Ring Tree of 1 rank, 16 channels, 16 rings, trees of 1 rank"* ]]
-  # Lines of processes that cut each other.
+  # Lines of different processes cut each other.
   python3 - <<'END'
 import random
 random.seed(3)
@@ -79,22 +79,22 @@ with open("mixed.log", "w") as out:
 END
   fits 2.28.9 2.24.3 mixed.log
   [ "$status" -eq 0 ]
-  # Up to a line in the middle, the channels are missing.
+  # The log ends in the middle of a line and lacks the channels.
   head -c 200000 user.log >half.log
   fits 2.28.9 2.24.3 half.log
   [ "$status" -eq 2 ]
   [[ "$output" == *"half.log: it lacks NCCL's release or channels"*"begins before the communicator is made"* ]]
-  # A machine with one adapter less.
+  # This machine has one adapter less.
   sed 's/^adapters_at.*/adapters_at = 0 1 2 3 4 5 6/' "$DYNAMICCL_SOURCE/tests/real_nccl/machines/dgx_h100.machine" >seven.machine
   MACHINE=./seven.machine fits 2.28.9 2.24.3 rank0.log
   [ "$status" -eq 2 ]
   [[ "$output" == *"links in the topology of 1 rank: 8 NET[50.0], 8 NVL[370.8], 2 SYS[22.0] in the log, 7 NET[50.0]"* ]]
   [[ "$output" == *"Ring graph of 1 rank: "*"8 adapters in the log, "*"7 adapters here"*"hint: give the topology"* ]]
-  # GPUs in another order: all that one node has is equal.
+  # The GPUs are in another order. Everything within one node is equal.
   fits 2.28.9 2.24.3 user.log --gpus 1,0,2,3,4,5,6,7
   [ "$status" -eq 2 ]
   [[ "$output" == *"16 of 16 rings, first channel 00"* && "$output" != *"links in"* ]]
-  # A world of the same size on more nodes.
+  # This world has the same size on more nodes.
   run canary 2.28.9 2.24.3 --machine dgx_h100 --world 4x4 --sizes 1M --log user.log
   [ "$status" -eq 2 ]
   [[ "$output" == *"nodes: 2 in the log, 4 here"*"give the world"* ]]
@@ -124,7 +124,7 @@ END
 @test "the user's own traffic: its world, its sizes, and what other choices do to its time" {
   needs 2.24.3 2.28.9
   "$DYNAMICCL_BIN" trace generate --framework fsdp2 --model gpt:layers=4 --data-parallel 16 -o job.ctrace
-  # NVIDIA/nccl#1946 leaves one adapter of eight, which all calls of the job miss.
+  # NVIDIA/nccl#1946 leaves one adapter of eight, and all calls of the job lose the others.
   run canary 2.24.3 2.28.9 --machine hgx_a100 --trace job.ctrace --connect first-call --no-remedies
   echo "$output"
   [[ "$output" == *"hgx_a100, 2x8"*"traffic: "*" calls of a rank among 16 ranks"* ]]
@@ -200,7 +200,7 @@ END
     sh "$DYNAMICCL_SOURCE/tools/canary/collect_machine.sh" gdr=1 >four_a100_mesh.inventory
   for machine in "$mesh" ./four_a100_mesh.inventory; do
     canary 2.24.3 2.25.1 --machine "$machine" --world 2x4 --sizes 1M,256M --connect first-call --no-remedies --json >answer.json || true
-    # A time differs from run to run. (What a crash leaves does too, hence --connect first-call.)
+    # Times differ from run to run. The remains of a crash also differ, hence --connect first-call.
     python3 - answer.json >>answers <<'EOF'
 import json, sys
 answer = json.load(open(sys.argv[1]))
@@ -214,7 +214,7 @@ EOF
   [ "$(wc -l <answers)" -eq 2 ]
   [ "$(sort -u answers | wc -l)" -eq 1 ]
   [[ "$(head -1 answers)" == *'"verdict": "worse"'* ]]
-  # Of a node without NVIDIA's driver nothing is made up.
+  # For a node without NVIDIA's driver, the collector makes nothing up.
   python3 "$DYNAMICCL_SOURCE/tests/tools/canary/fabricate_sys.py" "$mesh" bare --no-driver
   SYSFS="$PWD/bare/sys" PROCFS="$PWD/bare/proc" sh "$DYNAMICCL_SOURCE/tools/canary/collect_machine.sh" >bare.inventory
   run canary 2.24.3 2.25.1 --machine ./bare.inventory
@@ -230,7 +230,7 @@ EOF
   [[ "$status" -eq 1 && "$output" == *"run it on the node itself"* ]]
 }
 
-# cell_of ANSWER RELEASE KEY: what the first cell of a release says in JSON
+# cell_of ANSWER RELEASE KEY prints the JSON value of KEY in the release's first cell.
 cell_of() {
   python3 - "$@" <<'PYTHON'
 import json, sys
@@ -269,10 +269,10 @@ PYTHON
   canary 2.24.3 2.28.9 2.32.3 --machine gb200_nvl72 --world 2x4 --sizes 256M --connect first-call --no-remedies --json >answer.json || true
   for release in 2.24.3 2.28.9 2.32.3; do
     [ "$(cell_of answer.json $release end)" = '"passed"' ]
-    # No adapter: all ranks reach each other by NVLink.
+    # No adapter is used, because all ranks reach each other by NVLink.
     [ "$(cell_of answer.json $release adapters)" = "{}" ]
   done
-  # As NCCL 2.29.7 logs on two trays of a GB300 (docs/results/canary.md).
+  # NCCL 2.29.7 logs the same on two trays of a GB300 (docs/results/canary.md).
   [ "$(cell_of answer.json 2.32.3 channels) $(cell_of answer.json 2.32.3 nvls_channels)" = "32 24" ]
   canary 2.28.9 2.32.3 --machine gb200_nvl72 --world 2x4 --sizes 256M --connect first-call --no-remedies --env NCCL_MNNVL_ENABLE=0 --json >without.json || true
   [ "$(cell_of without.json 2.32.3 end)" = '"passed"' ]
@@ -317,7 +317,7 @@ PYTHON
   [[ "$output" == *"--gpus 0,1,2,3,4: 5 GPUs for 4 ranks on a node and 8 in all"*"name 4 GPUs, which hold for every node, or 8"* ]]
   run canary 2.24.3 2.28.9 --machine dgx_h100 --gpus 0,2,4,6
   [[ "$status" -eq 2 && "$output" == *"4 GPUs for 8 ranks on a node and 16 in all"*"--world or --ranks says how many"* ]]
-  # GPUs 4 to 7 would be those of the second node.
+  # A user might mean GPUs 4 to 7 as those of the second node.
   run canary 2.24.3 2.28.9 --machine "$(topology four_a100_mesh)" --world 2x4 --gpus 0,1,2,3,4,5,6,7
   [[ "$status" -eq 2 && "$output" == *"--gpus 4,5,6,7: expected numbers from 0 to 3, each once, on node 1"*"each node's GPUs count from 0"* ]]
 }
@@ -334,7 +334,7 @@ PYTHON
 # bats test_tags=long
 @test "NVIDIA/nccl#2186: init needs more stack in a large NVLink domain than a thread has" {
   needs 2.28.9 2.32.3
-  # Twelve ranks need 0.8 MiB in 2.28.9, as 40 need the 2 MiB of the report.
+  # Twelve ranks need 0.8 MiB of stack in 2.28.9, as the 40 ranks of the report need 2 MiB.
   for stack in 512K 8M; do
     run answer 2.32.3 2.28.9 gb200_nvl72 3x4 --sizes 1K --collectives AllReduce --stack $stack
     echo "$output"
@@ -349,7 +349,7 @@ PYTHON
   run answer 2.32.3 2.28.9 "$(topology dual_port)" 4x2 --sizes 1K --collectives AllReduce
   echo "$output"
   [[ "$output" == *"each adapter once -> fused adapters beside their parts"*"meta-pytorch/torchcomms#2252"* ]]
-  # The ports are the same all the time, whether they are used by themselves or as parts.
+  # The ports are the same in all cases, whether they are used separately or as parts of a fused adapter.
   [[ "$output" != *"of a node used"* ]]
   run answer 2.32.3 2.28.9 "$(topology dual_port)" 4x2 --sizes 1K --collectives AllReduce --env NCCL_NET_MERGE_LEVEL=LOC
   [[ "$output" != *"beside their parts"* ]]

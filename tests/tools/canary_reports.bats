@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# `dynamiccl canary` on releases themselves: public reports by the command a user would type. Needs what canary.bash needs.
+# Tests of `dynamiccl canary` on real releases. They reproduce public reports with the command a user would type. They
+# need the same variables as canary.bash.
 
 load canary/canary
 
@@ -94,7 +95,7 @@ load canary/canary
   echo "$output"
   [ "$status" -eq 1 ]
   [[ "$output" == *"FAILS"*"launch unlike kernels"*"NVIDIA/nccl#1136"* ]]
-  # With processors of one vendor all ranks choose alike.
+  # If all processors are of one vendor, all ranks choose alike.
   run mixed 2.22.3 2.21.5 --machine "$(machine a800_intel)" --world 2x8 --sizes 1K,1M
   [ "$status" -eq 0 ]
 }

@@ -119,7 +119,8 @@ dynamiccl() { "$DYNAMICCL_BIN" "$@"; }
   run dynamiccl run -n 2 --rules rules.csv -- touch started
   [[ "$status" -eq 2 && "$output" == *"rules.csv:1: column 2: 2 columns, a rule has"* ]]
   [ ! -e started ]
-  # A file that the environment variable names does not stop the job, because a user may have set it for all jobs.
+  # A file that an environment variable names does not stop the job, because a user may have set the variable for all
+  # jobs.
   DYNAMICCL_POLICY="$PWD/p.dcpolicy" dynamiccl run -n 2 -- touch started
   [ -e started ]
 }
@@ -411,7 +412,7 @@ assert all(r["bytes"][0] <= r["bytes"][1] and r["after"]["expected_us"][0] > 0 f
   [[ "$output" != *"is a device"* ]]
 }
 
-# The inputs are no traces, which is what a command says that has begun.
+# The inputs are no traces. A command that has begun its work reports that, and these commands must not get so far.
 @test "every command that reads traces or measurements checks its output first, and leaves no file" {
   mkdir -p folder
   touch junk
@@ -440,7 +441,7 @@ assert all(r["bytes"][0] <= r["bytes"][1] and r["after"]["expected_us"][0] > 0 f
   dynamiccl trace generate --framework ddp --model gpt:layers=2,hidden=64 --data-parallel 2 --steps 2 -o t.ctrace
   dynamiccl trace merge t.ctrace -o merged.ctrace
   mkfifo pipe
-  exec 8<>pipe 9<pipe # so that the reader has the pipe open before the writer looks
+  exec 8<>pipe 9<pipe  # The reader has the pipe open before the writer looks.
   cat <&9 > read 8>&- &
   exec 9<&-
   dynamiccl trace merge t.ctrace -o pipe

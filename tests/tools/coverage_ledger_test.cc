@@ -26,7 +26,8 @@ SectionCalls SectionOf(std::vector<TraceCall> calls) {
 }
 
 TEST(CoverageLedger, ATimedCallSpeaksForTheCallsLikeIt) {
-  // 4 x 30 us tunable, of which one was timed; 2 x 40 us pinned, both timed.
+  // Four tunable calls take 30 us each, of which one was timed. Two pinned calls take 40 us each on average,
+  // both timed.
   const CoverageLedger ledger =
       LedgerOf(SectionOf({CallOf(Coverage::kTunable, 1024, -1), CallOf(Coverage::kTunable, 1024, 30000),
                           CallOf(Coverage::kTunable, 1024, -1), CallOf(Coverage::kTunable, 1024, -1),
@@ -68,7 +69,7 @@ TEST(CoverageLedger, SaysWhatTheProgramWaitsFor) {
 TEST(CoverageLedger, OfCallsInGroupsItIsNotKnown) {
   SectionCalls section =
       SectionOf({CallOf(Coverage::kTunable, 1024, 30000), CallOf(Coverage::kTunable, 1024, 60000)});
-  section.calls[1].issued.call.group_size = 2;  // NCCL may have asked about 2048 bytes
+  section.calls[1].issued.call.group_size = 2;  // NCCL may have asked about 2048 bytes.
   section.waited_shares = {{0, 0, Collective::kAllReduce, LowerBound(SizeClassOf(1024)), Role::kUnknown, 1}};
   EXPECT_DOUBLE_EQ(LedgerOf(section).exposed.known_ns, 30000);
 }

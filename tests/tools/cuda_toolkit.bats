@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Which nvcc is taken and what is built with it (cmake/cuda_toolkit.cmake, tools/setup/fetch_nvcc.sh), with scripts that
-# stand in for nvcc: what a release knows, and what it says of the kernels.
+# Tests which nvcc is used and what is built with it (cmake/cuda_toolkit.cmake, tools/setup/fetch_nvcc.sh). Scripts
+# replace nvcc. They report the architectures of a release and its errors for the kernels.
 
 setup() {
   cd "$BATS_TEST_TMPDIR"
@@ -33,7 +33,7 @@ NVCC
   chmod +x "$1"
 }
 
-# Without the machine's own nvcc.
+# Configures the project without the machine's own nvcc.
 configure() {
   run "$cmake" -DCMAKE_IGNORE_PATH="/usr/local/cuda/bin;/usr/local/bin" -S project -B build "$@"
   echo "$output"

@@ -32,7 +32,7 @@ class DemoJournalTest : public ::testing::Test {
   DemoJournal Open(const std::string& plan = "whole demo") const {
     return DemoJournal::Open(Path(), plan).value();
   }
-  // A demo that finished the runs "a", "b" and "c", each with a file of its name, and was killed then.
+  // Finishes the runs "a", "b" and "c", each with a file of its name. The demo is killed after that.
   void FinishThree() const {
     DemoJournal journal = Open();
     for (const char* key : {"a", "b", "c"}) {
@@ -45,7 +45,7 @@ class DemoJournalTest : public ::testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
   void Replace(const std::string& content) const { std::ofstream(Path(), std::ios::trunc) << content; }
-  // How many of the three runs are skipped, asked in their order.
+  // Returns how many of the three runs are skipped, in their order.
   int Skipped(DemoJournal& journal) const {
     int skipped = 0;
     for (const char* key : {"a", "b", "c"})
@@ -111,7 +111,7 @@ TEST_F(DemoJournalTest, AnyChangedByteNeverSkipsARunThatDidNotFinish) {
     damaged[i] = static_cast<char>(damaged[i] ^ 0x15);
     Replace(damaged);
     DemoJournal journal = Open();
-    // A line break that is gone makes two records one.
+    // Without a line break, two records become one.
     const size_t last_break = whole.rfind('\n', whole.size() - 2);
     EXPECT_EQ(Skipped(journal), i < last_break ? 0 : i == last_break ? 1 : 2) << i;
   }

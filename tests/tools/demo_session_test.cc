@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session whose installation is empty files: what it starts are shell scripts of the test.
+// Tests a session whose installation consists of empty files. It starts shell scripts of the test.
 #include "tools/demo/demo_session.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ class DemoSessionTest : public ::testing::Test {
     }
   }
   ~DemoSessionTest() override {
-    ::umount2((folder_ / "demo").c_str(), MNT_DETACH);  // of the test of a full disk
+    ::umount2((folder_ / "demo").c_str(), MNT_DETACH);  // The test of a full disk mounts this folder.
     fs::remove_all(folder_);
   }
 
@@ -41,8 +41,7 @@ class DemoSessionTest : public ::testing::Test {
                               .output_dir = (folder_ / "demo").string(),
                               .home = folder_.string()});
   }
-  // A run that writes its label into the file "order" each time that it is started, and then does what
-  // `script` says.
+  // Returns a run that appends its label to the file "order" on each start and then runs `script`.
   DemoRun RunOf(const std::string& label, const std::string& script = "true") const {
     const std::string order = (folder_ / "order").string();
     return {.label = label,
@@ -53,7 +52,7 @@ class DemoSessionTest : public ::testing::Test {
     std::ifstream file(folder_ / "order");
     return {std::istream_iterator<std::string>(file), {}};
   }
-  // Fails in its first `times` starts.
+  // Returns a script that fails in its first `times` starts.
   std::string FailFirst(int times) const {
     const std::string count = (folder_ / "count").string();
     return "echo >> " + count + "; test $(wc -l < " + count + ") -gt " + std::to_string(times);

@@ -27,7 +27,7 @@ TEST(DurationQuantiles, AreThoseOfAllDurations) {
   std::mt19937_64 random(5);
   for (const size_t count : {size_t{0}, size_t{1}, DurationQuantiles::kKept, DurationQuantiles::kKept + 1,
                              size_t{20'000}, size_t{20'003}}) {
-    // Few values, values near each other, and values of every magnitude.
+    // The durations have few values, values near each other, or values of every magnitude.
     for (const int spread : {2, 12, 32}) {
       std::vector<int64_t> durations;
       for (size_t i = 0; i < count; ++i)

@@ -44,7 +44,7 @@ class LauncherTest : public ::testing::Test {
     return text.str();
   }
 
-  // Reads what the program writes to its terminal until it says that it is ready.
+  // Reads the program's terminal output until it contains "ready".
   static void WaitUntilReady(int terminal) {
     std::string said;
     for (char letter = 0; said.find("ready") == std::string::npos && ::read(terminal, &letter, 1) == 1;)
@@ -100,7 +100,8 @@ TEST_F(LauncherTest, FirstFailingRankIsNamedAndTheOthersAreEnded) {
   EXPECT_TRUE(outcome->ranks[0].ended_by_us);
 }
 
-// Rank 2 stops this process until the other two have ended, so that it learns of both at once.
+// Rank 2 stops this process until the other two ranks have ended. This process then learns of both ends at
+// once.
 TEST_F(LauncherTest, RanksThatFailedBeforeTheJobWasEndedFailedByThemselves) {
   const std::string script = "cd " + folder_.string() +
                              R"(
@@ -147,13 +148,13 @@ TEST_F(LauncherTest, GrandchildrenDoNotOutliveTheLaunch) {
   ASSERT_TRUE(Launch(Shell(1, "sleep 600 >/dev/null 2>&1 & echo $!")).has_value());
   const pid_t grandchild = std::stoi(Written());
   pollfd ended{.fd = static_cast<int>(::syscall(SYS_pidfd_open, grandchild, 0)), .events = POLLIN};
-  if (ended.fd < 0) return;  // gone already
+  if (ended.fd < 0) return;  // The grandchild is already gone.
   EXPECT_EQ(::poll(&ended, 1, 10'000), 1) << "it still runs";
   ::close(ended.fd);
 }
 
-// A shell that gets SIGTERM ends and leaves its command running, and this command would then run beside those
-// of further starts.
+// A shell that gets SIGTERM ends and leaves its command running. That command would then run beside those of
+// further starts.
 TEST_F(LauncherTest, ACommandOfAShellDoesNotOutliveTheTimeLimit) {
   LaunchPlan plan =
       Shell(0, "sh -c 'setsid sleep 600 & echo $!; trap \"echo term; exit\" TERM; sleep 600 & wait'; :");
@@ -170,7 +171,7 @@ TEST_F(LauncherTest, ACommandOfAShellDoesNotOutliveTheTimeLimit) {
   EXPECT_NE(::kill(orphan, 0), 0) << "it still runs";
 }
 
-// Its group got no signal, because the rank had ended by itself.
+// The command's group got no signal before, because the rank had ended by itself.
 TEST_F(LauncherTest, ACommandOfARankThatFailedIsAskedToEnd) {
   const std::string ready = (folder_ / "ready").string();
   const std::string command = "sh -c 'trap \"echo term; exit\" TERM; echo > " + ready + "; sleep 600 & wait'";
@@ -187,8 +188,8 @@ TEST_F(LauncherTest, ProcessesThatOutlivedTheirParentAreCollectedWhileTheJobRuns
   EXPECT_TRUE(outcome->ok());
 }
 
-// Otherwise another process could get the number of an ended rank, and a group of that number would be killed
-// in place of the rank's. The launcher collects the orphan after it has looked at the ranks.
+// Otherwise another process could get the process id of an ended rank, and a signal to the rank's group would
+// kill a wrong group. The launcher collects the orphan after it has looked at the ranks.
 TEST_F(LauncherTest, AnEndedRankKeepsItsNumberUntilTheLaunchIsOver) {
   const std::string script = "cd " + folder_.string() +
                              R"(
@@ -205,7 +206,7 @@ TEST_F(LauncherTest, AnEndedRankKeepsItsNumberUntilTheLaunchIsOver) {
   EXPECT_FALSE(std::filesystem::exists("/proc/" + rank)) << "it was not collected";
 }
 
-// Otherwise it would be taken for a new one, and get the signal that began to end the job once more.
+// Otherwise the scope would take it for a new orphan and send it the first signal again.
 TEST(OrphanScope, KeepsAnOrphanWhileProcCannotBeRead) {
   OrphanScope scope;
   const pid_t orphan = ::fork();
@@ -266,8 +267,8 @@ TEST_F(LauncherTest, AnIgnoredHangupEndsNothing) {
   EXPECT_EQ(Written(), "goes on\n");
 }
 
-// The program answers Ctrl-C with SIGTERM to the launcher, which passes signals on in order. So a second
-// SIGINT would come before SIGTERM.
+// The program answers Ctrl-C with SIGTERM to the launcher. The launcher passes signals on in order, so a
+// second SIGINT would come before SIGTERM.
 TEST_F(LauncherTest, ASingleProgramGetsATerminalsSignalOnce) {
   int terminal = -1;
   const pid_t launcher = ::forkpty(&terminal, nullptr, nullptr, nullptr);
@@ -287,7 +288,7 @@ TEST_F(LauncherTest, ASingleProgramGetsATerminalsSignalOnce) {
   EXPECT_EQ(Written(), "int\nterm\n");
 }
 
-// The terminal goes away, as it does when the connection of `ssh -t HOST dynamiccl run` is lost.
+// The terminal disappears, as when the connection of `ssh -t HOST dynamiccl run` is lost.
 TEST_F(LauncherTest, TheHangupOfATerminalIsPassedOnByItsSessionsLeader) {
   int terminal = -1;
   const pid_t launcher = ::forkpty(&terminal, nullptr, nullptr, nullptr);

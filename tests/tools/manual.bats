@@ -1,8 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Completions and manual pages, which are made of what the commands register. DYNAMICCL_BIN is the program.
+# Completions and manual pages are generated from the commands' registered options. DYNAMICCL_BIN is the program.
 
-# The script asks every program of the build for its options, LibTorch's among them, so it is made once.
+# The script asks every program of the build for its options, including those that use LibTorch. It is therefore
+# generated only once.
 setup_file() {
   "$DYNAMICCL_BIN" completion bash > "$BATS_FILE_TMPDIR/completion.bash"
 }
@@ -15,7 +16,7 @@ setup() {
 
 dynamiccl() { "$DYNAMICCL_BIN" "$@"; }
 
-# What bash offers for the words of a line, the last of which is being typed.
+# Prints bash's completions for the words of a line. The last word is the one being typed.
 offered() {
   source "$BATS_FILE_TMPDIR/completion.bash"
   COMP_WORDS=("$@")

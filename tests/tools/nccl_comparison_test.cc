@@ -22,7 +22,7 @@ NcclCall CallOf(uint64_t bytes, NcclPair pair, int channels, float cost) {
           .microseconds = {cost, cost / 2}};
 }
 
-// A release that chooses so for AllReduce.
+// Adds a release that makes these choices for AllReduce.
 void Add(NcclChoices* choices, const std::string& release, const std::vector<NcclCall>& calls) {
   choices->machines["box"] = {"A box", 90, "GenuineIntel"};
   NcclCalls& all_reduce =
@@ -60,7 +60,7 @@ TEST(CompareReleases, NeighbouringSizesWithTheSameChangeAreOneRange) {
   EXPECT_EQ(pairs.before.microseconds.most, 40);
   EXPECT_EQ(pairs.after.pair, kTreeLL);
   EXPECT_EQ(pairs.after.channels.least, 3);
-  EXPECT_EQ(pairs.after.microseconds.least, 11);  // the second pair's cost
+  EXPECT_EQ(pairs.after.microseconds.least, 11);  // This is the second pair's cost.
   const ChangedRange& channels = comparison->ranges[1];
   EXPECT_FALSE(channels.other_pair());
   EXPECT_EQ(channels.bytes.least, 16u);
@@ -71,7 +71,7 @@ TEST(CompareReleases, ANarrowerRangeIsNotWidenedOverEqualSizes) {
   Add(&choices, "2.31.2", {CallOf(1, kTreeLL, 1, 10), CallOf(2, kRingLL, 2, 20), CallOf(4, kTreeLL, 4, 40)});
   const auto comparison = CompareReleases(choices, "2.28.9", "2.31.2", "box");
   ASSERT_TRUE(comparison);
-  EXPECT_EQ(comparison->calls, 3u);  // sizes that both have
+  EXPECT_EQ(comparison->calls, 3u);  // Both releases have these sizes.
   ASSERT_EQ(comparison->ranges.size(), 2u);
   EXPECT_EQ(comparison->ranges[0].bytes.most, 1u);
   EXPECT_EQ(comparison->ranges[1].bytes.least, 4u);
@@ -105,7 +105,7 @@ TEST(CompareReleases, ReleasesWithoutACommonWorldCannotBeCompared) {
   EXPECT_THAT(comparison.error().message, HasSubstr("no world of both 2.28.9 and 2.32.3"));
 }
 
-// The data set that is installed: what is known of these releases.
+// The installed data set must contain these releases.
 TEST(CompareReleases, TheCommittedDataHasTheReleasesThatPeopleUse) {
   const auto choices = ReadNcclChoices(NCCL_CHOICES_FILE);
   ASSERT_TRUE(choices) << choices.error().message;

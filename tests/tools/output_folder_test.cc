@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// The hint for a job with this output, without the sentence's beginning.
+// Returns the hint for a job with this output, without the beginning of the sentence.
 std::string QuoteOf(const std::string& output) {
   const std::string path =
       std::filesystem::temp_directory_path() / ("dynamiccl-job." + std::to_string(::getpid()) + ".log");

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# `dynamiccl pilot` on small jobs over hostccl. DYNAMICCL_BIN is the program, GUARDED_JOB a rank that repeats its calls.
+# Tests `dynamiccl pilot` on small jobs over hostccl. DYNAMICCL_BIN is the program, and GUARDED_JOB is the program of a
+# rank that repeats its calls.
 
 setup() {
   bats_require_minimum_version 1.5.0
@@ -8,7 +9,7 @@ setup() {
   export NO_COLOR=1
 }
 
-# A job that issues one AllReduce of these bytes again and again, and waits for each.
+# job BYTES CALLS sets up a job that issues CALLS AllReduces of BYTES one after the other and waits for each.
 job() {
   export JOB_BYTES="$1"
   JOB=(sh -c "exec '$GUARDED_JOB' id.\$MASTER_PORT $2")

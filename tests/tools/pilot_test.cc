@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pilot concludes from the turns of its settings, and how it says it.
+// Tests the conclusions of a pilot from the turns of its settings, and their text.
 #include <gmock/gmock.h>
 
 #include "tests/traces/any_trace.h"
@@ -58,7 +58,7 @@ TEST(PilotVerdict, IsNothingToWinWhereTheSearchFoundNothing) {
   EXPECT_THAT(Describe(result), HasSubstr("None of 2 configs was faster"));
 }
 
-// 10 s of which the calls span 4.
+// The job took 10 s, and its calls span 4 s of them.
 TEST(PilotResult, SaysThatAShortJobIsMostlyStartUp) {
   PilotResult result = Decided(0.8, {0.78, 0.82});
   result.observed.outcome.wall_ns = 10'000'000'000;

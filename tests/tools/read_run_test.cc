@@ -35,7 +35,7 @@ std::string ReportOf(const ReportInputs& inputs) {
   return RenderReport(inputs) + ReportJson(inputs).dump();
 }
 
-// The page and the JSON of a trace in memory, labelled by the answers that the job recorded.
+// Returns the page and the JSON of a trace in memory. Its labels come from the answers that the job recorded.
 std::string ReportOf(const std::string& path, Trace trace) {
   const bool recognised = !trace.sections.empty() && LabelByDecisions(trace.sections.front());
   ReportInputs inputs;
@@ -43,7 +43,7 @@ std::string ReportOf(const std::string& path, Trace trace) {
   return ReportOf(inputs);
 }
 
-// The same of a file.
+// Returns the same for a file.
 std::string ReportOfFile(const std::string& path) {
   const auto inputs = ReadReportInputs({path}, "");
   return inputs ? ReportOf(*inputs) : Describe(inputs.error());
@@ -61,7 +61,7 @@ TraceRecord NthCall(int rank, uint64_t i) {
   return record;
 }
 
-// Adds a call. With `decided` the tuner's answer follows it, and a mark comes before every tenth call.
+// Adds a call. With `decided`, the tuner's answer follows the call, and a mark precedes every tenth call.
 void AddCall(int rank, uint64_t i, bool decided, std::vector<TraceRecord>& records) {
   const size_t before = records.size();
   const TraceRecord call = NthCall(rank, i);
@@ -96,7 +96,7 @@ TraceSection Described(int rank, int ranks) {
   return section;
 }
 
-// The oracle is the report of the trace that was read as a whole.
+// The reference is the report of the trace that was read as a whole.
 TEST_F(ReadRunOfFile, GivesTheReportOfTheWholeTrace) {
   for (const bool decided : {false, true}) {
     Trace trace;
@@ -186,7 +186,7 @@ TEST_F(ReadRunOfFile, MemoryDoesNotGrowWithTheRanks) {
   ExpectMemory(Path("many.ctrace"), 128, 10'000, false, size_t{32} << 20);
 }
 
-// One rank has 134 MB of records: calls with answers to them, and marks.
+// One rank has 134 MB of records: calls, the answers to them, and marks.
 TEST_F(ReadRunOfFile, MemoryDoesNotGrowWithTheCalls) {
   ExpectMemory(Path("long.ctrace"), 1, 1'000'000, true, size_t{48} << 20);
 }

@@ -51,7 +51,7 @@ assert answer[\"receipts\"][0][\"standing\"] == \"not in effect\" and answer[\"r
   [[ "$output" == *"NCCL_DEBUG=INFO with ENV among"* ]]
   [[ "$output" == *"hint: bring the log of every rank"*"NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV"* ]]
   [[ "$output" == *"dynamiccl receipt short.log --asked NCCL_ALGO=Ring"* ]]
-  # The log is whole, and NCCL read nothing.
+  # This log is whole, but NCCL read no setting.
   {
     echo "node:7:7 [0] NCCL INFO cudaDriverVersion 13000"
     cat short.log
@@ -60,7 +60,7 @@ assert answer[\"receipts\"][0][\"standing\"] == \"not in effect\" and answer[\"r
   run "$DYNAMICCL_BIN" receipt whole.log
   [ "$status" -eq 2 ]
   [[ "$output" == *"the job set none, or NCCL_DEBUG_SUBSYS left out ENV"* ]]
-  # No log at all.
+  # There is no log at all.
   printf 'PATH=/bin\nHOME=/root\nNCCL=1\n' >job.env
   run "$DYNAMICCL_BIN" receipt job.env
   [ "$status" -eq 2 ]
@@ -78,7 +78,7 @@ assert answer[\"receipts\"][0][\"standing\"] == \"not in effect\" and answer[\"r
 
 @test "a run says at its end what came of the settings that it was asked for" {
   program="$DYNAMICCL_BIN"
-  # The tests' own variables would be settings that DynamICCL does not have.
+  # The tests' own variables would count as settings that DynamICCL does not have.
   unset "${!DYNAMICCL_@}"
   bench=("$program" bench all_reduce -b 4K -e 4K -n 5)
   printf 'allreduce,1,2048,tree,ll,1,-1,-1\nallgather,1,2048,ring,ll,1,-1,-1\n' >rules.csv
@@ -97,7 +97,7 @@ import json
 receipts = json.load(open('run.json'))['receipts']
 assert len(receipts) == 6 and {one['standing'] for one in receipts} == {'in effect', 'not in effect'}, receipts
 assert receipts[0]['asked_in']['file'] == 'the environment', receipts[0]"
-  # Nothing was asked for, or nobody wants to know: no block. The job's exit code stays what it is.
+  # The receipts are absent if nothing was asked for or the run is quiet. The job's exit code stays the same.
   run "$program" run -n 2 --hostccl -- "${bench[@]}"
   [[ "$status" -eq 0 && "$output" != *"settings asked for"* ]]
   NCCL_PROTO=LL run "$program" run -q -n 2 --hostccl -- "${bench[@]}"
@@ -105,7 +105,7 @@ assert receipts[0]['asked_in']['file'] == 'the environment', receipts[0]"
   NCCL_ALGO=Ring run "$program" run --hostccl -- false
   [ "$status" -eq 4 ]
   [[ "$output" == *"?    NCCL_ALGO=Ring: not provable from what is here"* ]]
-  # The log that the job wrote is proof; a trace of it is none of NCCL's choice.
+  # The log that the job wrote is a proof. A trace does not prove NCCL's choice.
   NCCL_ALGO=Ring NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=ENV,TUNING NCCL_DEBUG_FILE="$PWD/nccl.%p.log" \
     run "$program" run -n 2 --hostccl -- "${bench[@]}"
   echo "$output"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Receipts of seeded misconfigurations and of clean jobs on NVIDIA's NCCL over the stand-in for CUDA. Needs DYNAMICCL_BIN,
-# DYNAMICCL_SOURCE and BUILD.
+# Receipts of seeded misconfigurations and of clean jobs, on NVIDIA's NCCL over the stand-in for CUDA. The tests need
+# DYNAMICCL_BIN, DYNAMICCL_SOURCE and BUILD.
 
 judged() { # OPTION...
   status=0

@@ -13,7 +13,8 @@
 namespace dynamiccl {
 namespace {
 
-// Steps of fully sharded training: units are gathered forward, then backward with a reduction after each.
+// Steps of fully sharded training. Units are gathered in the forward pass and again in the backward pass,
+// with a reduction after each of the latter.
 class Job {
  public:
   Job() {
@@ -72,7 +73,7 @@ TEST(RecognisedLabels, OfFullyShardedTraining) {
   EXPECT_GT(third, calls * 9 / 10);
 }
 
-// A job asks its tuner about all calls of a group before its agent has seen one of them (CloseGroup in
+// A job asks its tuner about all calls of a group before its agent has seen any of them (CloseGroup in
 // plugin/interpose/call_stream.cc).
 TEST(RecognisedLabels, OfCallsInGroupsAreWhatAJobRecognisesBeforeTheGroup) {
   constexpr auto kGather = Collective::kAllGather, kScatter = Collective::kReduceScatter;
@@ -149,7 +150,7 @@ TEST(RecognisedLabels, WhatTheProgramSaidStays) {
   EXPECT_EQ(job.section, before);
 }
 
-// The oracle is the report of the trace that LabelByPolicy has labelled.
+// The reference is the report of the trace that LabelByPolicy has labelled.
 TEST(RecognisedLabels, ThePolicyRecognisesARunThatIsNotKept) {
   Job job;
   for (int step = 0; step < 20; ++step) job.Step();

@@ -58,7 +58,7 @@ TEST(LaunchRecorded, WritesTheFormOfTheName) {
   }
 }
 
-// Two programs that one launch starts one after the other, as with `record -- sh -c './a && ./b'`.
+// One launch starts two programs one after the other, as in `record -- sh -c './a && ./b'`.
 TEST(LaunchRecorded, KeepsThePartsOfProgramsThatWereTheSameRank) {
   const auto folder = TemporaryFolder::Create("parts");
   ASSERT_TRUE(folder);

@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# The report as a browser shows it: on a phone and on a desktop, without a script, a console message or a request.
-# DYNAMICCL_BIN is the program, DYNAMICCL_SOURCE the source tree. With REPORT_PICTURES=folder the pictures are kept there.
+# Tests the report in a browser, on a phone and on a desktop. It must need no script, console message or request.
+# DYNAMICCL_BIN is the program, and DYNAMICCL_SOURCE is the source tree. REPORT_PICTURES=folder keeps the pictures
+# there.
 
 setup() {
   bats_require_minimum_version 1.5.0
@@ -11,7 +12,7 @@ setup() {
 
 dynamiccl() { "$DYNAMICCL_BIN" "$@"; }
 
-# Debian's Chromium, or one of that kind under another name.
+# Prints the path of Debian's Chromium, or of the same browser under another name.
 chromium_program() { command -v chromium chromium-headless-shell chrome-headless-shell google-chrome | head -n 1; }
 
 browse() {
@@ -26,8 +27,8 @@ make_report() {
   dynamiccl report fsdp.ctrace ddp.ctrace -o report.html --csv tables > /dev/null
 }
 
-# widths PAGE: the frame's width, what the page takes, what there is, and how many tables are wider than that, in frames as
-# wide as a phone, a desktop and a small tablet.
+# widths PAGE prints four numbers per frame: the frame's width, the page's width, the available width, and the number of
+# tables that are wider. The frames are as wide as a phone, a small tablet and a desktop.
 widths() {
   cat > frames.html <<EOF
 <!doctype html><body><script>
@@ -69,7 +70,7 @@ EOF
       "file://$PWD/report.html" 2> browser.log
     [ "$(stat -c %s "report-$width.png")" -gt 20000 ]
     ! grep CONSOLE browser.log
-    # What a page asks for has the page as its initiator; what the browser does by itself has none.
+    # A request of the page has the page as its initiator. A request of the browser itself has none.
     ! grep -o '"initiator":"\(file\|null\)[^}]*"url":"http[^"]*"' "net-$width.json"
   done
   [ -z "$REPORT_PICTURES" ] || cp report-*.png "$REPORT_PICTURES"

@@ -171,7 +171,7 @@ TEST(ChoiceComparison, ChoiceLeftToNcclHasTheTimeOfTheDefault) {
   EXPECT_EQ(ChoiceOf(cell, {Algorithm::kTree, Protocol::kLL, 1}).microseconds.repeats, 0);
 }
 
-// Tables of forced configs, and sweeps that were cut short, have no time of the library's own choice.
+// A table of forced configs, or a sweep that was cut short, has no time of the library's own choice.
 TEST(ChoiceComparison, ADefaultThatWasNotMeasuredHasNoTime) {
   MeasurementFile file = SmallSweep();
   file.rows.erase(file.rows.begin());
@@ -247,7 +247,7 @@ TEST(SiteStoreTable, SaysWhatConfigsDidToSteps) {
   EXPECT_DOUBLE_EQ(json["findings"][0]["slowness"], 4);
 }
 
-// A finding of a job with 8 ranks on 2 nodes; `fabric` is the first byte of its digest.
+// Stores a finding of a job with 8 ranks on 2 nodes. `fabric` is the first byte of the fabric's digest.
 void LearnFinding(SiteStore& store, uint8_t fabric, Algorithm algorithm, double effect) {
   const Protocol protocol = algorithm == Algorithm::kUndefined ? Protocol::kUndefined : Protocol::kSimple;
   const SitePlace place{{fabric, 0xcd}, 23007, 8, 2};

@@ -45,7 +45,7 @@ SectionCalls CallsFrom(const std::vector<Asked>& asked) {
   return section;
 }
 
-// The accounts of all keys of these calls.
+// Returns the accounts of all keys of these calls.
 std::vector<RunKeyAccount> KeysFrom(const std::vector<Asked>& asked) {
   KeyCounts counts;
   for (const TraceCall& call : CallsFrom(asked).calls) counts.Take(call, 2);
@@ -64,7 +64,7 @@ StepMarks MarksOf(const TraceSection& section) {
   return marks;
 }
 
-// The same as a trace, with the path's name.
+// Returns the calls as a trace with the name `path`.
 NamedTrace TraceFrom(const std::string& path, const std::vector<Asked>& asked) {
   const SectionCalls calls = CallsFrom(asked);
   TraceSection section;
@@ -154,8 +154,9 @@ TEST(TableVersions, SayWhereEachBeganAndWhatItChanged) {
 TEST(Regret, ComparesChoicesDefaultAndBestOnTheFabricOfTheRun) {
   std::vector<Asked> asked(3, {1 << 20, kRingLl2, DecidedBy::kPolicy});
   asked.push_back({1 << 20, kLeaveNcclAlone, DecidedBy::kSample});
-  asked.push_back({1 << 20, {Algorithm::kTree, Protocol::kLL, 1}, DecidedBy::kTrial});  // nobody measured it
-  asked.push_back({1 << 12, kRingLl2, DecidedBy::kPolicy});                             // nor this size
+  // The sweep has no measurement of this config.
+  asked.push_back({1 << 20, {Algorithm::kTree, Protocol::kLL, 1}, DecidedBy::kTrial});
+  asked.push_back({1 << 12, kRingLl2, DecidedBy::kPolicy});  // The sweep has no measurement of this size.
   const auto regrets = RegretsOf(KeysFrom(asked), Sweep());
   ASSERT_EQ(regrets.size(), 1u) << "the other topology has one node";
   EXPECT_EQ(regrets[0].topology, "slow");
@@ -211,7 +212,7 @@ TEST(VersionReasons, OnlyOfWholeLines) {
   EXPECT_EQ(reasons, (std::map<uint32_t, std::string>{{2, "search"}, {7, "slower than NCCL"}}));
 }
 
-// Traces hold the low 8 bits of a version. Versions 2 and 258 are different ones.
+// Traces hold the low 8 bits of a version, but versions 2 and 258 are different.
 TEST(VersionReasons, OfVersionsThatAre256Apart) {
   std::vector<Asked> asked;
   for (int version = 1; version <= 258; ++version)
@@ -224,12 +225,13 @@ TEST(VersionReasons, OfVersionsThatAre256Apart) {
   ASSERT_NE(ReasonOf(versions.front(), reasons), nullptr);
   EXPECT_EQ(*ReasonOf(versions.front(), reasons), "search");
   EXPECT_EQ(*ReasonOf(versions.back(), reasons), "slower than NCCL");
-  // A trace that lost its beginning tells only the low bits.
+  // If a trace lost its beginning, only the low bits of its versions are known.
   EXPECT_EQ(ReasonOf({.version = 2, .counted = false}, reasons), nullptr) << "2 or 258";
   EXPECT_EQ(*ReasonOf({.version = 7, .counted = false}, reasons), "adopt");
 }
 
-// A version that is skipped, and the end of the use of tables.
+// A number continues from the one before it, even if versions are skipped. Version 0 marks the end of the use
+// of tables.
 TEST(VersionReasons, NumbersGoOnFromTheOneBefore) {
   const std::vector<TableVersion> versions = VersionsFrom({{1 << 20, kRingLl2, DecidedBy::kGuard, 250},
                                                            {1 << 20, kRingLl2, DecidedBy::kGuard, 4},
@@ -309,7 +311,7 @@ TEST(RunTables, HaveAHeadAndQuoteWhatNeedsIt) {
   for (const auto& [name, text] : tables) EXPECT_THAT(text, testing::StartsWith("run,")) << name;
 }
 
-// Records of the builder are a nanosecond apart.
+// The builder's records are 1 ns apart.
 TEST(MarkedStepMs, IsTheMedianAfterTheFirstTwo) {
   SectionBuilder builder(0, 2);
   for (uint64_t step = 0; step < 6; ++step) {
@@ -322,7 +324,8 @@ TEST(MarkedStepMs, IsTheMedianAfterTheFirstTwo) {
   EXPECT_DOUBLE_EQ(*step_ms, 3e-6);
 }
 
-// Steps of 8 samples take 80 ns, then steps of 16 take 96: longer steps, and less time per sample.
+// Steps of 8 samples take 80 ns. Steps of 16 samples take 96 ns, so steps become longer but the time per
+// sample falls.
 TEST(SampleTimes, FallWhereABatchGrowsMoreThanItsStep) {
   std::vector<SamplesView> samples;
   int64_t now_ns = 0;

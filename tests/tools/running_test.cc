@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read of running jobs, from made files and records.
+// Tests what the tools read from running jobs. Files and records are made up.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that is gone with the test.
+// A temporary folder for the duration of a test.
 class InFolder : public ::testing::Test {
  protected:
   InFolder() {
@@ -36,7 +36,7 @@ class InFolder : public ::testing::Test {
   std::string folder_;
 };
 
-// ---- live calls: records are a nanosecond apart, the communicator's at 1000 ----
+// ---- live calls: records are 1 ns apart, and the communicator's record is at 1000 ns ----
 
 TEST(LiveCalls, CountsTheWindowAloneByCollectiveAndPowerOfTwo) {
   SectionBuilder builder(3, 4);

@@ -88,7 +88,8 @@ setup() {
   done
 }
 
-# A system whose AllReduces take half to twice as long as predicted on 64 ranks. It states nothing of others.
+# Writes a system whose AllReduces on 64 ranks take half to twice the predicted time. It states nothing about other
+# collectives.
 write_system() {
   cat >half.toml <<'END'
 # dynamiccl-system
@@ -128,8 +129,8 @@ END
     "$DYNAMICCL_BIN" trace generate --framework dynamiccl-zero --model gpt:layers=2,hidden=64 --data-parallel "$1" --steps 2 -o z.ctrace
     "$DYNAMICCL_BIN" simulate z.ctrace --system half.toml "${@:2}"
   }
-  # Calls follow each other and nothing is computed, so the whole job takes half and twice the time, up to 1 ns a
-  # call.
+  # The calls follow each other without computing. The bounds of the whole job are therefore half and twice its time,
+  # with an error of at most 1 ns per call.
   run zero 64 --json
   [ "$status" -eq 0 ]
   finished=$(grep -m1 -o '"finished_ns": [0-9]*' <<<"$output" | grep -o '[0-9]*$')
@@ -160,7 +161,7 @@ END
   [[ "$output" == *"if every collective is at one end of its 90 % interval"* && "$output" =~ stage\ 0\ -\>\ 1\ +[0-9.]+\ to\ +[0-9.]+ ]]
 }
 
-# 64K, 68K and 76K are of one size class. The calls have 64K and 65K.
+# The sweep's sizes 64K, 68K and 76K are in one size class. The calls have 64K and 65K.
 @test "replay shows the swept times of the size that is nearest to the calls" {
   {
     printf '# nThread 1 nGpus 2 minBytes 65536 maxBytes 77824 step: 4096(bytes) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0\n'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# The policy that is shipped, on the four topologies that its training left out: mean regret at most 1 % above the
-# default's, no key that is surely more than 5 % slower.
+# Tests the shipped policy on the four topologies that its training left out. Its mean regret may exceed the default's
+# by at most 1 %, and no key may be certainly more than 5 % slower.
 
 setup() { cd "$BATS_TEST_TMPDIR"; }
 
@@ -24,7 +24,7 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
       "$DYNAMICCL_BIN" bench all_reduce -b 1K -e 1K -n 3 --rounds 1 --singles 1 -g 1
     [ "$status" -eq 0 ]
   done
-  grep -q " v1$" starter-0.log      # a table of a policy
+  grep -q " v1$" starter-0.log  # A policy's table was used.
   ! grep -q " v1$" elsewhere-0.log
 }
 
@@ -93,7 +93,8 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
   [[ "$output" == *"leave out one of them"* ]]
   command -v xz || skip "no xz"
   xz -dc "$MAP" > map.measurements
-  for topology in two-nodes-ethernet two-nodes-slow-rail; do # the fabric that a sweep of that topology found
+  # `inspect` takes the fabric that a sweep of this topology found.
+  for topology in two-nodes-ethernet two-nodes-slow-rail; do
     "$DYNAMICCL_BIN" inspect starter --topology $topology --json --all > named.json
     "$DYNAMICCL_BIN" inspect starter --topology $topology --json --all --measurements map.measurements | cmp - named.json
   done

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# `dynamiccl trace show` of one long file, which is read as a stream.
+# Tests `dynamiccl trace show` on one long file, which it reads as a stream.
 
 setup() {
   cd "$BATS_TEST_TMPDIR"
 }
 
-# 800,000 records of 64 bytes are more than the reader's memory of 48 MiB. `trace merge` reads the trace whole.
+# 800,000 records of 64 bytes exceed the reader's memory of 48 MiB. `trace merge` reads the whole trace at once.
 @test "a file longer than the reader's memory is shown as when it is read whole, in less memory" {
   "$DYNAMICCL_BIN" trace generate --framework fsdp2 --model gpt:layers=12,hidden=64 --data-parallel 4 --steps 5000 -o g.ctrace
   [ "$(stat -c %s g.ctrace)" -gt $((48 << 20)) ]

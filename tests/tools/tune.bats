@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# `dynamiccl tune` and `run --settings` on jobs without Python. DYNAMICCL_BIN is the program. What they do to PyTorch is in
-# tests/zero_workloads/torch_backend/settings_test.py.
+# Tests `dynamiccl tune` and `run --settings` on jobs without Python. DYNAMICCL_BIN is the program. Their effect on
+# PyTorch is tested in tests/zero_workloads/torch_backend/settings_test.py.
 
 setup() {
   bats_require_minimum_version 1.5.0
@@ -9,7 +9,8 @@ setup() {
   export NO_COLOR=1
 }
 
-# A job with a repeating step of two calls. The model is small, because a start takes as long as its bytes.
+# Makes a job with a repeating step of two calls. The model is small, because a start takes time in proportion to its
+# bytes.
 make_job() {
   "$DYNAMICCL_BIN" trace generate --framework ddp --model gpt:layers=4,hidden=64,vocabulary=2048,sequence=64 --data-parallel 2 \
     --steps "${1:-12}" -o job.ctrace
@@ -46,7 +47,7 @@ settings() {
   run --separate-stderr "$DYNAMICCL_BIN" tune -n 2 --budget 1s -- "${job[@]}"
   [ "$status" -eq 0 ]
   [[ "$stderr" == *"9 settings in turns of 2 steps"*"ring/simple/1"*"tree/ll"* ]]
-  # One start is only watched, in one the configs take turns. The others are those of the turns.
+  # One start is only watched, and in another one the configs take turns. The remaining starts are those of the turns.
   python3 -c 'import json; t = json.load(open("tune/tune.json")); assert t["starts"] == 2 + sum(len(r["turns"]) for r in t["tried"]), t'
   make_job 12
   run --separate-stderr "$DYNAMICCL_BIN" tune -n 2 --budget 1s -o short -- "${job[@]}"
@@ -135,7 +136,7 @@ SCRIPT
 
 @test "after a failure of the job as it is the same command starts it again" {
   make_job
-  # The third start of the job as it is fails: the first one is watched, the other two are of turns.
+  # The third start of the unchanged job fails. The first start is only watched, and the other two belong to turns.
   cat > job.sh <<'SCRIPT'
 if [ -z "$DYNAMICCL_RULES" ]; then
   [ "$RANK" = 1 ] || echo start >> starts
@@ -152,8 +153,8 @@ SCRIPT
   [[ "$stderr" == *"going on after "*" of an earlier tune"* ]]
 }
 
-# Writes job.sh: the unchanged job ends in other steps in its starts FROM to TO. In these it hangs with HANGS, and sleeps
-# LASTS seconds first.
+# Writes job.sh. In its starts FROM to TO, the unchanged job has different steps. In these starts it hangs if HANGS is
+# set, and otherwise first sleeps for LASTS seconds.
 make_job_with_evaluation() {
   make_job
   "$DYNAMICCL_BIN" trace generate --framework ddp --model gpt:layers=2,hidden=128,vocabulary=2048,sequence=64 --data-parallel 2 --steps 12 -o evaluation.ctrace
@@ -325,7 +326,7 @@ SCRIPT
 
 @test "a result that cannot be written is shown, and a tune of another job keeps its hands off the rest" {
   make_job
-  touch blocked # the result's place is taken only while the job runs: before, it would be refused
+  touch blocked  # The job itself blocks the result's place while it runs. Otherwise tune would refuse before it starts.
   job=(sh -c '[ ! -e blocked ] || mkdir -p tune/tune.json; exec "$@"' job "${job[@]}")
   command=("$DYNAMICCL_BIN" tune -n 2 --budget 60s --try ring/simple/1 -- "${job[@]}")
   run --separate-stderr "${command[@]}"

@@ -32,7 +32,7 @@ TEST(UnreachableRules, NarrowRulesBeforeWideOnesAreFine) {
   EXPECT_TRUE(UnreachableRules({RuleOf(1, 0, 100), other}).empty());
 }
 
-// The oracle: every subject of a small world, asked of the rules in order.
+// The reference asks the rules in order about every subject of a small world.
 TEST(UnreachableRules, NoNamedRuleIsEverTheFirstToMatch) {
   std::mt19937_64 random(17);
   const auto below = [&](uint64_t n) { return random() % n; };

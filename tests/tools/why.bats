@@ -154,7 +154,7 @@ END
   run "$DYNAMICCL_BIN" why dump_rank_0.json dump_rank_1.json
   [ "$status" -eq 0 ]
   [[ "$output" == *"What is wrong"* && "$output" == *"dynamiccl hang dump_rank_0.json dump_rank_1.json"* ]]
-  # The buffer of rank 0 was full, so its dump begins at call 4 and that of rank 1 at call 0.
+  # The buffer of rank 0 was full. Its dump begins at call 4, and that of rank 1 at call 0.
   python3 - <<'END'
 import json
 
@@ -277,7 +277,6 @@ END
   [ "$(cat p.json)" = '{"traceEvents": []}' ]
 }
 
-# The second call waits 9 s for another rank, which is more than the 32 bits of a record hold in nanoseconds.
 @test "a trace that was compressed is an error that says so" {
   gzip -k z.ctrace
   for command in "why z.ctrace.gz" "trace show z.ctrace.gz" "hang z.ctrace.gz"; do
@@ -287,6 +286,7 @@ END
   done
 }
 
+# The second call waits 9 s for another rank. A record holds at most 32 bits of nanoseconds, which are 4.29 s.
 @test "times that a trace cuts at 4.29 s are said to be cut" {
   python3 - > p.json <<'PYTHON'
 import json
@@ -322,7 +322,7 @@ PYTHON
   cmp z.ctrace job/z.ctrace
 }
 
-# Four ranks; a cut in a later section leaves those before it whole.
+# The trace has four ranks. A cut in a later section leaves the earlier sections whole.
 @test "of a trace that was cut, why and hang say what is lost" {
   "$DYNAMICCL_BIN" trace generate --framework fsdp2 --model gpt:layers=2,hidden=64 --data-parallel 4 --steps 20 -o whole.ctrace
   "$DYNAMICCL_BIN" trace archive whole.ctrace -o whole.ctracez
@@ -340,14 +340,14 @@ PYTHON
   [[ "$output" != *"Part of a file"* ]]
 }
 
-# peak OPTION...: the most memory in KiB that the command took
+# peak COMMAND... prints the largest memory of the command in KiB.
 peak() {
   python3 -c 'import resource, subprocess, sys
 subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
 }
 
-# 51 and 102 MB. What grows is 32 bytes for each of the steps, and the medians' bins are full in both.
+# The files have 51 and 102 MB. Only 32 bytes per step may grow; the medians' bins are full in both cases.
 @test "the memory for a trace does not grow with its records" {
   for steps in 5000 10000; do
     "$DYNAMICCL_BIN" trace generate --framework fsdp2 --model gpt:layers=12,hidden=64 --data-parallel 4 --steps $steps -o g$steps.ctrace
@@ -360,7 +360,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
   [ "$large" -lt $((small + (16 << 10))) ]
 }
 
-# One file a rank.
+# Each rank has its own file.
 @test "the memory for several files does not grow with their records" {
   for steps in 5000 10000; do
     "$DYNAMICCL_BIN" trace generate --framework fsdp2 --model gpt:layers=12,hidden=64 --data-parallel 2 --steps $steps -o g$steps.ctrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory as files of the kernel state it, in a folder that stands for the root.
+// Reads memory sizes from made-up files of the kernel. A temporary folder takes the place of the root.
 #include "src/base/host_memory.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,8 @@ class HostMemoryTest : public ::testing::Test {
     EXPECT_EQ(sizes.free_bytes, free * kMiB);
     EXPECT_EQ(sizes.total_bytes, total * kMiB);
   }
-  // A group of version 2 with its limit, its use and the file caches in that use, in MiB.
+  // Writes a control group of version 2: its limit, its use, and the file caches in that use. Sizes are in
+  // MiB.
   void Group(const std::string& path, const std::string& limit, uint64_t used, uint64_t caches) const {
     File("/sys/fs/cgroup" + path + "/memory.max", limit + "\n");
     File("/sys/fs/cgroup" + path + "/memory.current", std::to_string(used * kMiB) + "\n");

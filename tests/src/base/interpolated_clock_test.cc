@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times between readings of the clock: over counters and clocks that run as they like, and on this machine.
+// Tests times between readings of the clock, with simulated counters and clocks and on this machine.
 #include "src/base/interpolated_clock.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-// A counter of one rate, and a clock that is kept by it and slewed.
+// A machine with a counter of constant rate. Its clock follows the counter and is slewed.
 class SlewedMachine {
  public:
   explicit SlewedMachine(uint64_t seed)
@@ -23,14 +23,14 @@ class SlewedMachine {
     counter_ += counts;
     ns_ += counts * rate_ * (1 + slew_);
   }
-  // As an administrator's daemon does it: at most 500 parts in a million.
+  // Changes the clock's rate like an administrator's daemon does, by at most 500 parts per million.
   void Slew() { slew_ = (static_cast<double>(random_() % 1001) - 500) * 1e-6; }
   uint64_t counter() const { return static_cast<uint64_t>(counter_); }
   double ns() const { return ns_; }
   uint64_t Random(uint64_t below) { return random_() % below; }
   void ReadInto(CounterAnchor& anchor, double counts) {
     const uint64_t before = counter();
-    // Anywhere in between.
+    // The clock is read at a random moment between the two readings of the counter.
     const double first = counts * 0.01 * static_cast<double>(random_() % 101);
     Pass(first);
     const auto said = static_cast<int64_t>(ns_);
@@ -56,12 +56,12 @@ TEST(CounterAnchor, StaysWithTheClockWhateverTheRates) {
       machine.Pass(static_cast<double>(machine.Random(machine.Random(100) == 0 ? 1'000'000 : 2000)));
       const int64_t at = anchor.At(machine.counter());
       if (at < 0) {
-        // Now and then the thread is interrupted within the reading.
+        // Sometimes the thread is interrupted within the reading.
         machine.ReadInto(anchor, machine.Random(50) == 0 ? 1e6 : 100);
         continue;
       }
       ++followed;
-      // Half a reading at each end, and what the slew changed since.
+      // The error is half a reading at each end plus the change by the slew since then.
       ASSERT_LE(std::abs(static_cast<double>(at) - machine.ns()), 300) << "seed " << seed << " call " << i;
     }
     EXPECT_GT(followed, 20'000) << "seed " << seed;
@@ -92,7 +92,7 @@ TEST(CounterAnchor, AClockThatStandsStillGivesNoRate) {
 }
 
 TEST(InterpolatedClock, LiesBetweenReadingsOfTheClock) {
-  // What the clock's rate may change by in a test is less than this.
+  // During a test the clock's rate changes the time by less than this.
   constexpr int64_t kSlack = 1000;
   InterpolatedClock clock;
   int64_t last = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who else has the file, and what stands at its name: ranks that are given one name must neither lose each
-// other's data nor end each other by SIGBUS.
+// Tests which process owns a file and what exists under its name. Ranks that get the same name must not lose
+// each other's data, and must not end each other by SIGBUS.
 #include "src/base/own_file.h"
 
 #include <fcntl.h>
@@ -70,7 +70,7 @@ TEST_F(OwnFileTest, ReplacesWhatNobodyHolds) {
   EXPECT_EQ(Names(), std::set<std::string>{"a.ctrace"});
 }
 
-// A reader holds the lock until a timer's signal comes, while this process claims the file.
+// A reader holds the lock until a timer's signal arrives. This process claims the file meanwhile.
 TEST_F(OwnFileTest, WaitsForAReaderThatLooksWhetherTheFileIsClaimed) {
   static int reader = -1;
   const std::string path = folder() + "/a.ctrace";
@@ -127,10 +127,10 @@ struct Pipe {
   int ends[2] = {-1, -1};
 };
 
-// Begins when `start` is closed, writes its number as the whole file, says so, and holds it until `end` is
-// closed.
+// Begins when `start` is closed. Writes its number as the file's only content, reports that, and holds the
+// file until `end` is closed.
 [[noreturn]] void BeOneOfMany(int number, const std::string& path, Pipe& start, Pipe& done, Pipe& end) {
-  ::dup2(::open("/dev/null", O_WRONLY), STDERR_FILENO);  // each of them says where it writes
+  ::dup2(::open("/dev/null", O_WRONLY), STDERR_FILENO);  // Each process prints where it writes.
   start.Close(1);
   end.Close(1);
   char byte = 1;

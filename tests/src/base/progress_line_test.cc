@@ -15,7 +15,7 @@ struct ManualClock final : Clock {
   int64_t now_ns = 0;
 };
 
-// A file without a name, and what was written into it.
+// A file without a name, whose content a test can read back.
 class WrittenFile {
  public:
   std::FILE* stream() const { return file_.get(); }

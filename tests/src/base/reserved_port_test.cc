@@ -25,7 +25,8 @@ UniqueFd BoundTo(int port) {
 
 TEST(ReservedPort, AServerThatNamesItMayListenThere) {
   const ReservedPort port = ReservedPort::Reserve().value();
-  for (int server = 0; server < 3; ++server) {  // one after the other, as jobs that are started again
+  // One server follows the other, as jobs that are started again.
+  for (int server = 0; server < 3; ++server) {
     const UniqueFd listener = BoundTo(port.number());
     ASSERT_TRUE(listener.valid());
     EXPECT_EQ(::listen(listener.get(), 1), 0);
@@ -39,8 +40,8 @@ TEST(ReservedPort, OnlyOneServerListens) {
   EXPECT_FALSE(BoundTo(port.number()).valid());
 }
 
-// Without the reservation some 500 ports are enough to meet a given one in a fifth of the runs; with it in
-// none.
+// Without the reservation, about 500 requests for any port hit a given port in one run of five. With it, none
+// may.
 TEST(ReservedPort, IsGivenToNobodyWhoAsksForAnyPort) {
   const ReservedPort port = ReservedPort::Reserve().value();
   std::vector<UniqueFd> others;

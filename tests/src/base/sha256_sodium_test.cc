@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our SHA-256 against libsodium's on random inputs.
+// Compares our SHA-256 with libsodium's on random inputs.
 #include <gtest/gtest.h>
 #include <sodium.h>
 

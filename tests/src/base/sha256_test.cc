@@ -15,7 +15,7 @@ std::span<const std::byte> Bytes(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
 
-// Vectors of FIPS 180-4 (NIST's examples).
+// These vectors are NIST's examples in FIPS 180-4.
 TEST(Sha256, PublishedVectors) {
   EXPECT_EQ(ToHex(Sha256Of(Bytes(""))), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(HexDigestOf("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -25,7 +25,7 @@ TEST(Sha256, PublishedVectors) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-// RFC 4231, test cases 2 and 6 (key longer than a block).
+// These are the test cases 2 and 6 of RFC 4231. The key of case 6 is longer than a block.
 TEST(HmacSha256, PublishedVectors) {
   EXPECT_EQ(ToHex(HmacSha256(Bytes("Jefe"), Bytes("what do ya want for nothing?"))),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");

@@ -55,7 +55,8 @@ TEST_F(SmallFileTest, ReadingSaysWhatIsWrong) {
   EXPECT_EQ(missing.error().kind, ErrorKind::kNotFound);
 }
 
-// Pipes would wait for ever, /dev/zero would never end, and a new file in their place would destroy them.
+// Reading a pipe would block for ever and reading /dev/zero would never end. Replacing one by a new file
+// would destroy it.
 TEST_F(SmallFileTest, WhatIsNoFileIsNeitherReadNorReplaced) {
   const std::string pipe = folder_ + "/pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);

@@ -47,7 +47,7 @@ TEST(Median, EqualsTheSortedDefinitionForRandomValues) {
   }
 }
 
-// R: quantile(c(1, 2, 4, 8, 16), c(0.1, 0.25, 0.9), type = 7).
+// The values are those of R: quantile(c(1, 2, 4, 8, 16), c(0.1, 0.25, 0.9), type = 7).
 TEST(Quantile, InterpolatesAsTypeSeven) {
   const Values values{16, 1, 8, 2, 4};
   EXPECT_DOUBLE_EQ(Quantile(values, 0.1), 1.4);
@@ -106,9 +106,9 @@ TEST(BootstrapInterval, HoldsTheMiddleNinetyFivePercent) {
   EXPECT_DOUBLE_EQ(interval.high, 975);
 }
 
-// Critical values of the two-sided signed-rank test at 5 %, from Wilcoxon, Katti and Wilcox, "Critical Values
-// and Probability Levels for the Wilcoxon Rank Sum Test and the Wilcoxon Signed Rank Test" (1970): the
-// interval leaves out one mean more than they say at each end.
+// The critical values of the two-sided signed-rank test at 5 % come from Wilcoxon, Katti and Wilcox,
+// "Critical Values and Probability Levels for the Wilcoxon Rank Sum Test and the Wilcoxon Signed Rank Test"
+// (1970). At each end, the interval leaves out one mean more than the critical value.
 TEST(SignedRankEstimate, LeavesOutWhatTheTablesSay) {
   for (const auto& [n, critical] : {std::pair{6, 0}, {7, 2}, {10, 8}, {20, 52}, {40, 264}, {50, 434}}) {
     Values values(static_cast<size_t>(n));

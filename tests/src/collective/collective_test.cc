@@ -30,7 +30,7 @@ TEST(Collective, BytesAreTotalsOverRanksForGatherAndScatter) {
   EXPECT_EQ(TotalBytes(Collective::kSendRecv, 10, 4, 8), 40u);
 }
 
-// Traces hold the numbers.
+// Traces contain these numbers, so they must not change.
 TEST(Collective, NumbersOfExchangesAreThoseOfNccl) {
   EXPECT_EQ(static_cast<int>(Collective::kAllToAll), 8);
   EXPECT_EQ(static_cast<int>(Collective::kScatter), 9);
@@ -47,7 +47,8 @@ TEST(Collective, NumbersOfExchangesAreThoseOfNccl) {
   EXPECT_FALSE(IsExchange(Collective::kAllReduce));
 }
 
-// NCCL mangles the number of a program's operator with the communicator's address: the low byte may be min's.
+// NCCL mixes the number of a program's own operator with the communicator's address. The low byte may equal
+// that of min.
 TEST(Collective, EveryOperatorOfAProgramIsTheSame) {
   for (int op = 0; op < kReduceOps; ++op) EXPECT_EQ(ReduceOpOf(op), static_cast<ReduceOp>(op));
   for (const int op : {kReduceOps, 0x103, 0x7fffffff, -1}) EXPECT_EQ(ReduceOpOf(op), ReduceOp::kPreMulSum);

@@ -30,7 +30,7 @@ TEST(SizeClass, HoldsForRandomLargeSizes) {
     const SizeClass size_class = SizeClassOf(bytes);
     ASSERT_LE(LowerBound(size_class), bytes);
     ASSERT_EQ(SizeClassOf(LowerBound(size_class)), size_class);
-    // A class is a quarter of its octave wide.
+    // A class is as wide as a quarter of its octave.
     ASSERT_LE(bytes - LowerBound(size_class), LowerBound(size_class) / 4 + 1);
   }
 }

@@ -109,7 +109,8 @@ TEST(DefaultChannels, FollowNcclsThresholds) {
   const auto channels = [&](uint64_t bytes, Protocol protocol) {
     return DefaultChannels(input, Collective::kAllReduce, bytes, Algorithm::kRing, protocol);
   };
-  // Ring/LL: 512 threads x 8 bytes x ranks a channel, as NCCL 2.30.7 chose for 2 ranks of an H100 node.
+  // Ring/LL needs 512 threads x 8 bytes x ranks per channel. NCCL 2.30.7 chose these values for 2 ranks of an
+  // H100 node.
   EXPECT_EQ(channels(256, Protocol::kLL), 1);
   EXPECT_EQ(channels(16384, Protocol::kLL), 2);
   EXPECT_EQ(channels(32768, Protocol::kLL), 4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far the model agrees with NVIDIA's own library: shares, and what differs.
+// Measures how far the model agrees with NVIDIA's own library, as shares, and counts what differs.
 #pragma once
 
 #include <cstdio>
@@ -23,11 +23,11 @@ struct Share {
 };
 
 struct Agreement {
-  Share costs;     // offered by both, within 1 %
-  Share choices;   // algorithm and protocol
-  Share channels;  // where the choice is right
+  Share costs;     // Of the pairs that both offer, the share whose costs agree within 1 %.
+  Share choices;   // The share of calls with the same algorithm and protocol.
+  Share channels;  // Of the calls with a right choice, the share with the same channels.
   Share threads;
-  std::map<std::string, int> misses;  // calls, by what differs
+  std::map<std::string, int> misses;  // Counts calls by the property that differs.
 
   void Count(Share* share, bool good, const std::string& what) {
     share->Count(good);
@@ -35,8 +35,8 @@ struct Agreement {
   }
 };
 
-// One call as the library priced and took it. A release that tells no table has no costs to compare; threads
-// that are not known are 0.
+// Compares one call as the library priced and chose it. A release without a table has no costs to compare. An
+// unknown number of threads is 0.
 void CompareCall(const NcclCommunicatorFacts& facts, Collective collective, const NcclCalls& calls,
                  const NcclCall& call, bool has_table, const std::string& where, Agreement* agreement);
 

@@ -85,13 +85,13 @@ uint64_t DivideUp(uint64_t value, uint64_t by) {
   return (value + by - 1) / by;
 }
 
-// Says how the scheduler divides a lone call among channels. Traffic is the bytes that cross the links,
+// Describes how the scheduler divides a lone call among channels. Traffic is the bytes that cross the links,
 // weighted by protocol.
 struct Dealing {
-  uint64_t least_traffic = 0;  // that a channel should have
-  uint64_t cell_bytes = 0;     // a channel gets whole cells of this size
+  uint64_t least_traffic = 0;  // A channel should have at least this traffic.
+  uint64_t cell_bytes = 0;     // A channel gets whole cells of this size.
   uint64_t traffic_per_byte = 0;
-  uint64_t data_bytes = 0;  // what the call's count argument stands for
+  uint64_t data_bytes = 0;  // The bytes that the call's count argument stands for.
 };
 
 Dealing DealingOf(const NcclCommunicatorFacts& facts, Collective collective, uint64_t bytes,

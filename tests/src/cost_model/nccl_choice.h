@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a release of NVIDIA's NCCL picks by itself for one lone call without a tuner: algorithm, protocol,
-// channels and threads. It shows that the costs of nccl_costs.h lead to NCCL's own choices.
+// Computes what a release of NVIDIA's NCCL picks for one lone call without a tuner: algorithm, protocol,
+// channels and threads. The tests use it to show that the costs of nccl_costs.h lead to NCCL's own choices.
 //
 // Sources and limits are those of nccl_costs.h.
 #pragma once
@@ -15,7 +15,7 @@ namespace dynamiccl {
 // The configuration of a launch. `config.channels` is the number of channels that get a share of the call.
 struct NcclOwnChoice {
   CollectiveConfig config;
-  int threads = 0;  // threads of a channel
+  int threads = 0;  // The threads of a channel.
 
   friend bool operator==(const NcclOwnChoice&, const NcclOwnChoice&) = default;
 };

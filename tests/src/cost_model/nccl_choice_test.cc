@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model against NVIDIA's own library: costs and choices of the committed data set (traces/nccl_choices),
-// from the graphs that each release found.
+// Compares the model with NVIDIA's own library: costs and choices of the committed data set
+// (traces/nccl_choices), from the graphs that each release found.
 #include "tests/src/cost_model/nccl_choice.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ const NcclChoices& Choices() {
   return *read;
 }
 
-// 2.21 tells a tuner no table.
+// Release 2.21 gives a tuner no table.
 bool HasTable(const std::string& release) {
   return ReleaseNumber(release) >= 22200;
 }
@@ -41,9 +41,9 @@ Agreement AgreementOf(const std::string& release) {
 
 struct Bound {
   const char* release;
-  double costs;    // percent of the cells
-  double choices;  // of the calls
-  double widths;   // of the calls whose choice is right: channels and threads
+  double costs;    // In percent of the cells.
+  double choices;  // In percent of the calls.
+  double widths;   // Channels and threads, in percent of the calls with a right choice.
 };
 
 class NcclOwnChoice : public testing::TestWithParam<Bound> {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model's inputs from the data set of NCCL's choices (traces/nccl_choices).
+// Takes the model's inputs from the data set of NCCL's choices (traces/nccl_choices).
 #pragma once
 
 #include <cstdio>
@@ -11,15 +11,15 @@
 
 namespace dynamiccl {
 
-// "2.28.9": 22809.
+// Returns 22809 for "2.28.9".
 inline int ReleaseNumber(const std::string& release) {
   int major = 0, minor = 0, patch = 0;
   std::sscanf(release.c_str(), "%d.%d.%d", &major, &minor, &patch);
   return major * 10000 + minor * 100 + patch;
 }
 
-// The release's own constants. 2.27 and earlier hand out none, 2.31.2 only zeros: those of the nearest
-// release, the older of two.
+// Returns the release's own constants. Releases up to 2.27 have none, and 2.31.2 has only zeros. They get
+// those of the nearest release, or of the older one of two.
 inline ncclTunerConstants_v5_t ConstantsOf(const NcclChoices& choices, const std::string& release) {
   ncclTunerConstants_v5_t constants = {};
   int best = 1 << 30;

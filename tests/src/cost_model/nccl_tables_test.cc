@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model against cost tables and choices of NVIDIA's own library that somebody else took, on clusters that
-// he described: 256 bytes to 4 GiB, 1x2 to 16x8. The data is not part of the source tree; DYNAMICCL_DATA
-// names the folder that holds nccl-cost-tables/cost_<version>.csv. What it does not have, the graphs, comes
-// from the committed data set, of the same kinds of machines.
+// Compares the model with cost tables and choices of NVIDIA's own library that another person measured on
+// described clusters. They cover 256 bytes to 4 GiB and worlds from 1x2 to 16x8. The data are not in the
+// source tree. DYNAMICCL_DATA names the folder with nccl-cost-tables/cost_<version>.csv. The data lack the
+// graphs, which come from the committed data set for the same kinds of machines.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -47,7 +47,7 @@ std::vector<CsvRow> ReadCsv(const std::string& path) {
   return rows;
 }
 
-// "NVLS_TREE_SIMPLE_us" and the like; nothing for a column of another kind.
+// Reads a column name such as "NVLS_TREE_SIMPLE_us". Returns nothing for a column of another kind.
 std::optional<NcclPair> PairOfColumn(const std::string& name) {
   if (!name.ends_with("_us")) return std::nullopt;
   const std::string pair = name.substr(0, name.size() - 3);
@@ -58,7 +58,7 @@ std::optional<NcclPair> PairOfColumn(const std::string& name) {
   return NcclPair{*algorithm, *protocol};
 }
 
-// The row as a table of one call.
+// Returns the row as a table of one call.
 NcclCalls CallsOf(const CsvRow& row) {
   NcclCalls calls;
   NcclCall call{.bytes = std::stoull(row.at("bytes"))};
@@ -74,7 +74,7 @@ NcclCalls CallsOf(const CsvRow& row) {
   return calls;
 }
 
-// More nodes than four find the graphs of four: each node searches its own.
+// With more than four nodes, the graphs are those of four nodes, because each node searches its own.
 NcclCommunicatorFacts FactsOfRow(const NcclChoices& choices, const std::string& release, const CsvRow& row) {
   const int nodes = std::stoi(row.at("nodes"));
   NcclWorld world{kMachineOf.at(row.at("topo")), nodes, std::stoi(row.at("ranks_per_node"))};

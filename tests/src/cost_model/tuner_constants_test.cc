@@ -41,7 +41,7 @@ TEST(TunerConstants, RoundTripIsExact) {
   }
 }
 
-// NVIDIA's constants: rows differ by compute capability.
+// Returns NVIDIA's constants. Their rows differ by compute capability.
 ncclTunerConstants_v5_t NvidiaLike() {
   ncclTunerConstants_v5_t constants = ToTunerConstants(
       {.fabric = {.n_ranks = 16, .n_nodes = 2, .max_channels = 16}, .constants = NcclHopperConstants(2)});
@@ -77,7 +77,7 @@ TEST(TunerConstants, WithoutThemTheSameFabricIsAssumedAsForNvidiasOwn) {
   EXPECT_EQ(assumed.fabric.intra.latency_us, NcclHopperConstants(2).intra_latency_us[1][0]);
 }
 
-// As NCCL never asks: a division by no nodes would end the job.
+// NCCL never passes such numbers. A division by zero nodes would end the job.
 TEST(TunerConstants, RanksAndNodesThatCannotBeAreTheNearestThatCan) {
   std::mt19937_64 random(2);
   for (const int n_ranks : {-5, 0, 1, 8}) {

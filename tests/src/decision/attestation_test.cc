@@ -128,7 +128,8 @@ TEST(Attestation, ManyMissingRanksAreCounted) {
   EXPECT_THAT(attestation.verdict()->reason, HasSubstr("missing 1 2 3 4 5 6 7 8 and 91 more"));
 }
 
-// Members of a child are numbered as in its parent, because only they know who they are.
+// Members of a child communicator have the numbers of their parent, because only the members know who they
+// are.
 TEST(Attestation, OfAChildTheRanksThatCameAreNamed) {
   Attestation child(3);
   for (const int member : {4, 0}) child.Pledge(member, 3, Equal());

@@ -34,7 +34,7 @@ TEST(ChunkChoice, IsKeptWhereAllBatchesOfTheCallAreAlike) {
   EXPECT_EQ(ForRing(chunks, 7, Collective::kAllGather), 8192u);
 }
 
-// A question about a chunk does not say which batch it is about.
+// A question about a chunk does not name its batch.
 TEST(ChunkChoice, IsNcclsWhereBatchesOfTheCallDiffer) {
   struct Other {
     CollectiveConfig config;

@@ -98,7 +98,7 @@ TEST(DecisionDigest, KeepsTheLastMultipleOfEachPowerOfTwo) {
   EXPECT_THAT(calls(13 * kCheckpointCalls), IsEmpty());
 }
 
-// A reader that looks while calls are issued gets digests that existed, each of the call that it names.
+// A reader looks while calls are issued. Each digest it gets must have existed at the call that it names.
 TEST(DecisionDigest, IsReadWhileItIsWritten) {
   constexpr uint64_t kCalls = 400 * kCheckpointCalls;
   const auto issue = [](DecisionDigest& digest, auto&& at_call) {

@@ -41,7 +41,7 @@ TEST(DigestComparison, NamesAllWhereThereIsNoMost) {
   EXPECT_EQ(Describe({0, 256, {0, 1}, 2, false}, {0, 1}), "ranks 0, 1 decided differently in calls 0 to 255");
 }
 
-// The majority is right, once most ranks have reported. A rank that never reports delays nothing.
+// Once most ranks have reported, the majority counts as right. A rank that never reports delays nothing.
 TEST(DigestComparison, WaitsForRanksThatHaveNotSpokenButNotForEver) {
   DigestComparison comparison(4);
   for (int rank = 0; rank < 3; ++rank) comparison.AddReport(rank, {256, rank == 0 ? 1u : 2u}, 1000);
@@ -103,7 +103,7 @@ class LookingRanks {
     for (int rank = 0; rank < n_ranks_; ++rank) phase_ns_.push_back(random_() % 1'000'000'000);
   }
 
-  // Returns the time from the falsified call until it was found; the end of time if it was not.
+  // Returns the time from the falsified call until the comparison found it, or INT64_MAX if it did not.
   int64_t FoundAfterNs(Divergence& found) {
     DigestComparison comparison(n_ranks_);
     const int64_t end = 30'000'000'000 + 3000 * 256'000'000'000 / calls_a_second_;

@@ -41,7 +41,7 @@ class Leader {
     return verdict;
   }
 
-  // Ends the vote's time: a rank that is missing now is late.
+  // Ends the vote's time. A rank that is missing now is late.
   void TimePasses() {
     for (auto& [key, vote] : votes_) {
       vote.attestation.Expire();

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// NVIDIA's example file (plugins/tuner/example), shortened.
+// This is NVIDIA's example file (plugins/tuner/example), shortened.
 constexpr const char* kExample =
     R"(# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff
 allreduce,0,65536,tree,ll,2,1,8,-1,-1

@@ -92,7 +92,7 @@ TEST(RuleTurns, OneCallDoesNotChangeItsRules) {
   Program program(2, 2);
   while (program.turns.turn() < 2) program.Step();
   const uint32_t turn = program.turns.turn();
-  // All collectives of a group have one number.
+  // All collectives of a group have the same number.
   const OverrideRules* first = nullptr;
   for (int i = 0; i < 1000; ++i) {
     const OverrideRules& rules = program.turns.RulesAt({Collective::kAllReduce, 64}, 1'000'000);
@@ -118,11 +118,11 @@ TEST(RuleTurns, AProgramWithoutStepsKeepsTheFirstSet) {
   EXPECT_EQ(program.turns.turn(), 0u);
 }
 
-// All ranks see the same calls, so all use the same sets.
+// All ranks see the same calls, so all must use the same sets.
 TEST(RuleTurns, EqualCallsGiveEqualSets) {
   Program one(5, 3), other(5, 3);
   for (int step = 0; step < 300; ++step) {
-    const int gathers = step % 50 == 49 ? 6 : 4;  // an evaluation now and then
+    const int gathers = step % 50 == 49 ? 6 : 4;  // This step has an evaluation.
     ASSERT_EQ(one.Step(gathers), other.Step(gathers)) << step;
   }
   EXPECT_GT(one.turns.turn(), 10u);

@@ -144,7 +144,7 @@ TEST(TomlRules, AgreedMemoryPressureIsACondition) {
   EXPECT_EQ(engine.Decide(key, all).config, (CollectiveConfig{Algorithm::kRing, Protocol::kLL, 1}));
 }
 
-// Each beginning of a file is read or refused with its place.
+// Any beginning of a file must be read, or refused with its place.
 TEST(TomlRules, ACutFileIsReadOrRefused) {
   const std::string whole = kByPhase;
   for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
@@ -153,7 +153,7 @@ TEST(TomlRules, ACutFileIsReadOrRefused) {
   }
 }
 
-// Where a rule says "nccl" the policy is not asked.
+// If a rule has "nccl", the engine does not ask the policy.
 TEST(TomlRules, NcclsChoiceCanBeTheRule) {
   auto rules = OverrideRules::Parse(kExample, "r.toml");
   ASSERT_TRUE(rules);
@@ -191,7 +191,7 @@ TEST(TomlRules, AChunkSizeGoesWithTheRulesConfig) {
   const ConfigMask all = NcclConfigs(Collective::kAllReduce);
   EXPECT_EQ(engine.Decide(key, all).chunk_bytes, 65536u);
   EXPECT_EQ(engine.Decide({Collective::kAllReduce, (1 << 20) + 1}, all).chunk_bytes, 0u);
-  // What NCCL does not offer is not used, and its chunk neither.
+  // A config that NCCL does not offer is not used, and neither is its chunk size.
   ConfigMask without = all;
   without.reset(ConfigIndex(Algorithm::kRing, Protocol::kSimple));
   EXPECT_EQ(engine.Decide(key, without).chunk_bytes, 0u);

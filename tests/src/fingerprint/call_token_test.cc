@@ -38,7 +38,7 @@ IssuedCall RandomIssuedCall(std::mt19937_64& random) {
   return issued;
 }
 
-// A tokenizer takes CollectiveCall by const reference and nothing else: what one rank saw cannot be passed.
+// A tokenizer takes only CollectiveCall by const reference. What a single rank observed cannot be passed.
 static_assert(!std::is_invocable_v<decltype(&CallTokenizer::Next), CallTokenizer&, const IssuedCall&>);
 static_assert(!std::is_convertible_v<IssuedCall, CollectiveCall>);
 
@@ -96,8 +96,8 @@ TEST(CallToken, FlagsExtremaOfReductionsOnly) {
 }
 
 TEST(TokenSchema, HashIsFrozen) {
-  // A change of this number makes every policy file in use unreadable: raise the number in the schema's first
-  // line with it.
+  // A change of this hash makes every policy file in use unreadable. Raise the number in the schema's first
+  // line at the same time.
   EXPECT_EQ(TokenSchemaHash(), 10580486923574147534u);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ncclCommAbort from another thread while a large one-pass call is on its pieces: it ends the call on all
-// ranks, and once it has returned nobody touches the buffers of the rank that aborted.
+// Another thread calls ncclCommAbort while a large one-pass call moves its pieces. The abort ends the call on
+// all ranks. Once it has returned, no thread or process touches the buffers of the rank that aborted.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -23,7 +23,7 @@ using testing::Rounds;
 using testing::SpawnRanks;
 using testing::TopologyScope;
 
-// Memory that can be made inaccessible: a later access of any thread ends the test program.
+// Memory that the test can make inaccessible with Close. A later access by any thread ends the test program.
 class Fence {
  public:
   explicit Fence(size_t bytes)
@@ -53,7 +53,7 @@ ncclResult_t AllReduce(RankContext& rank, const Fence& memory) {
                        rank.stream);
 }
 
-// Any moment of the call, also before it starts and after it has ended.
+// The abort comes at a random moment: before the call starts, while it runs, or after it has ended.
 TEST_F(AbortInFlight, NobodyTouchesTheBuffersOnceAbortHasReturned) {
   constexpr size_t kBytes = size_t{8} << 20;
   const unsigned seed = test::TestSeed(1);
@@ -81,13 +81,14 @@ TEST_F(AbortInFlight, NobodyTouchesTheBuffersOnceAbortHasReturned) {
   }
 }
 
-// On links so slow that the call cannot have ended: all ranks learn of it, and what was left stays undone.
+// The links are so slow that the abort comes before the call ends. All ranks learn of the abort, and the rest
+// of the call is not carried out.
 TEST_F(AbortInFlight, EndsACallThatWaitsForItsPieces) {
   const TopologyScope topology(
       "version = 1\nnodes = 1\n[link.intra]\nlatency_us = 1\nbandwidth_gbps = 0.001\n");
   ::setenv("NCCL_MAX_NCHANNELS", "2", 1);
   constexpr int kRanks = 3;
-  // 12 MiB over each link at 1 MB/s.
+  // Each link carries 12 MiB at 1 MB/s.
   constexpr size_t kBytes = size_t{18} << 20;
   std::atomic<bool> looked{false};
   const ncclResult_t ended = SpawnRanks(kRanks, [&](RankContext& rank) {
@@ -104,7 +105,7 @@ TEST_F(AbortInFlight, EndsACallThatWaitsForItsPieces) {
       looked.notify_all();
     }
     EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
-    looked.wait(false);  // rank 0 owns the links
+    looked.wait(false);  // Rank 0 owns the links and must stay until rank 1 has read them.
     if (rank.comm == nullptr) return;
     ncclResult_t state = ncclSuccess;
     EXPECT_EQ(ncclCommGetAsyncError(rank.comm, &state), ncclSuccess);

@@ -12,7 +12,7 @@ CallChoice Read(const ncclCollConfig_t& config) {
   return choice ? *choice : CallChoice();
 }
 
-// As NCCL: what must not spill over to neighbours keeps a call from being merged, a tag does not.
+// As in NCCL, a setting that must not affect neighbouring calls isolates a call. A profiler tag does not.
 TEST(CallChoice, WhatIsolatesACallFromItsNeighbours) {
   const ncclCollConfig_t plain = DYNAMICCL_NCCL_COLL_CONFIG_INITIALIZER;
   EXPECT_FALSE(Read(plain).isolated);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls beside the five collectives: grouped ones, per-call configs, pre-multiplied sums, simulation,
-// memory and windows, parameters, and what is refused.
+// The API beside the five collectives: grouped calls, per-call configs, pre-multiplied sums, simulation,
+// memory, windows, parameters, and refused calls.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ using testing::SpawnRanks;
 
 using Ints = std::vector<int>;
 
-// What rank `from` sends to rank `to`.
+// Returns element `i` of the block that rank `from` sends to rank `to`.
 int Message(int from, int to, size_t i) {
   return from * 1000 + to * 100 + static_cast<int>(i % 97);
 }
@@ -33,7 +33,7 @@ Ints Outgoing(int from, int n_ranks, size_t count) {
   return data;
 }
 
-// AlltoAll, Gather and Scatter of `count` integers a block among `n` ranks.
+// Checks AlltoAll, Gather and Scatter among `n` ranks. Each block has `count` integers.
 void ExpectBlocksWhereTheyBelong(int n, size_t count, int root) {
   EXPECT_EQ(
       SpawnRanks(n,
@@ -175,13 +175,14 @@ TEST(CallConfig, WhatNcclRefusesIsRefused) {
                          EXPECT_EQ(call(config), ncclSuccess);
                          config = DYNAMICCL_NCCL_COLL_CONFIG_INITIALIZER;
                          config.size =
-                             offsetof(ncclCollConfig_t, launchCompletionEvent);  // the header of 2.31
+                             // The struct of the 2.31 header ends here.
+                             offsetof(ncclCollConfig_t, launchCompletionEvent);
                          EXPECT_EQ(call(config), ncclSuccess);
                        }),
             ncclSuccess);
 }
 
-// One rank: the latest warning is the process's.
+// The test has one rank because all ranks of a process share the latest warning.
 TEST(CallConfig, ARefusedSelectionSaysWhy) {
   EXPECT_EQ(SpawnRanks(1,
                        [](RankContext& rank) {
@@ -235,7 +236,7 @@ TEST(PreMulSum, MultipliesEachRanksOwnInput) {
                 ncclSuccess);
             ASSERT_EQ(ncclRedOpCreatePreMulSum(&later, &factor, ncclFloat, ncclScalarDevice, rank.comm),
                       ncclSuccess);
-            factor = 10;  // seen by the second alone
+            factor = 10;  // Only the second operator sees this change.
             std::vector<float> ones(1000, 1);
             std::vector<float> sums(1000);
             EXPECT_EQ(
@@ -341,7 +342,7 @@ TEST(Memory, RegistrationHandlesAndStatistics) {
             ncclSuccess);
 }
 
-// The answer and a word of the reason.
+// Checks the result code and that the error message contains `word`.
 void ExpectRefused(ncclResult_t result, const char* word) {
   EXPECT_EQ(result, ncclInvalidUsage);
   EXPECT_NE(std::string(ncclGetLastError(nullptr)).find(word), std::string::npos)

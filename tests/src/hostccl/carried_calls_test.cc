@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One-pass calls whose data goes with the announcement: parcels are used in turns without anybody waiting for
-// their readers, so ranks that run ahead and calls of both kinds in turn are what could break them.
+// One-pass calls whose data travel with the announcement of the buffers. A rank uses its parcels in turn and
+// does not wait for the readers of the last one. Ranks that run ahead, and carried calls between other calls,
+// could break this scheme.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -20,14 +21,14 @@ using dynamiccl::testing::SpawnThreads;
 constexpr Collective kCollectives[] = {Collective::kAllReduce, Collective::kAllGather,
                                        Collective::kReduceScatter};
 
-// What all ranks agree on about a call.
+// The properties of a call that all ranks must share.
 struct Call {
   Collective collective = Collective::kAllReduce;
   size_t count = 0;
   uint8_t channels = 1;
 };
 
-// Mostly calls that are carried, at the border and beyond it now and then.
+// Most calls are small enough to be carried. Some are at the size limit or beyond it.
 Call NextCall(std::mt19937_64& random, int n) {
   const size_t border = kParcelBytes / sizeof(float);
   const size_t largest = random() % 8 == 0 ? 2 * border : border / static_cast<size_t>(n) + 2;
@@ -81,7 +82,7 @@ TEST_P(CarriedCalls, RanksThatRunAheadOverwriteNothing) {
     std::mt19937_64 own(static_cast<uint64_t>(rank));
     const auto calls = static_cast<size_t>(Rounds(400));
     for (size_t index = 0; index < calls && !::testing::Test::HasFatalFailure(); ++index) {
-      // Now one rank is late, now another.
+      // A random rank is late in each call.
       for (uint64_t yields = own() % 4; yields > 0; --yields) std::this_thread::yield();
       RunCall(communicators[static_cast<size_t>(rank)], NextCall(agreed, n), index);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links that change while a job runs: by orders over the socket and by events of the topology. What a call
-// takes is asserted from below only.
+// Links that change while a job runs: by orders over the socket and by events of the topology. The tests
+// assert only lower bounds of a call's time.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -21,7 +21,7 @@ using testing::TopologyScope;
 constexpr const char* kTwoNodes =
     "version = 1\nnodes = 2\n[link.inter]\nlatency_us = 1\nbandwidth_gbps = 5\n";
 
-// One AllReduce whose sum is checked.
+// Runs one AllReduce and checks its sum.
 void AllReduce(RankContext& context, size_t count = 16) {
   std::vector<float> data(count, static_cast<float>(context.rank + 1));
   EXPECT_EQ(ncclAllReduce(data.data(), data.data(), count, ncclFloat, ncclSum, context.comm, context.stream),
@@ -46,7 +46,8 @@ TEST(ChangingLinks, AnOrderActsOnTheNextCall) {
       ordered.Note();
     }
     AllReduce(context);
-    // Rank 1 needs what rank 0 sends after its order; rank 0 may have got all before.
+    // Rank 1 needs data that rank 0 sends after its order. Rank 0 may have received all data before the
+    // order.
     if (context.rank == 1) {
       EXPECT_GE(ordered.MsSince(), 60);
     }
@@ -86,7 +87,7 @@ TEST(ChangingLinks, AnEventActsOnItsCalls) {
   EXPECT_EQ(result, ncclSuccess);
 }
 
-// A bandwidth of 10 MB/s: 2 MB take at least 200 ms, whatever is taken in early.
+// The bandwidth is 10 MB/s, so 2 MB take at least 200 ms, even if the receiver reads them into memory early.
 TEST(ChangingLinks, DataTakenInEarlyIsNotThereEarly) {
   const TopologyScope topology(kTwoNodes);
   FirstStart sent;
@@ -114,7 +115,8 @@ TEST(ChangingLinks, DataTakenInEarlyIsNotThereEarly) {
   EXPECT_EQ(result, ncclSuccess);
 }
 
-// Asymmetric nodes, two rails, one of them slow, and jitter: results do not depend on any of it.
+// The nodes have unequal numbers of ranks, one of two rails is slow, and latencies jitter. The results do not
+// depend on any of these.
 TEST(ChangingLinks, OddFabricsGiveRightResults) {
   const TopologyScope topology(
       "version = 1\nnodes = 2\nranks_per_node = [3, 1]\n[link.inter]\nrails = 2\nlatency_us = 20\n"

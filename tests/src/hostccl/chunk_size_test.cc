@@ -10,21 +10,22 @@ size_t Chunk(Collective collective, CollectiveConfig config, uint64_t bytes, int
   return DefaultChunkBytes({collective, config, bytes, n_ranks, n_nodes});
 }
 
-// By hand from NCCL's rule: halved while a channel has fewer than 8 chunks a level above 32 KiB, 4 a level
-// above 16 KiB, 1 a level above 8 KiB.
+// The values follow by hand from NCCL's rule. The chunk is halved while a channel has too few chunks per tree
+// level: fewer than 8 above 32 KiB, 4 above 16 KiB, or 1 above 8 KiB.
 TEST(ChunkSize, TreesUnderSimpleShrinkWithTheMessage) {
   constexpr CollectiveConfig kTwo{Algorithm::kTree, Protocol::kSimple, 2};
   const auto chunk = [&](uint64_t bytes) { return Chunk(Collective::kAllReduce, kTwo, bytes, 4, 4); };
   EXPECT_EQ(chunk(uint64_t{64} << 20), 128u << 10);
-  EXPECT_EQ(chunk(uint64_t{2} << 20), 64u << 10);  // depth 2: 16 chunks a channel
+  EXPECT_EQ(chunk(uint64_t{2} << 20), 64u << 10);  // The tree's depth is 2, and a channel has 16 chunks.
   EXPECT_EQ(chunk(uint64_t{1} << 20), 32u << 10);
-  EXPECT_EQ(chunk(uint64_t{256} << 10), 16u << 10);  // 8 chunks are 4 a level
+  EXPECT_EQ(chunk(uint64_t{256} << 10), 16u << 10);  // A channel has 8 chunks, which are 4 per level.
   EXPECT_EQ(chunk(1000), 8u << 10);
 }
 
 TEST(ChunkSize, TreesUnderLL128ShrinkWithTheMessage) {
   constexpr CollectiveConfig kOne{Algorithm::kTree, Protocol::kLL128, 1};
-  // One rank a node, four nodes: 3.1 steps, so 198.4 chunks above 13 KiB and 49.6 above 3 KiB.
+  // Four nodes with one rank each give 3.1 steps. The limits are 198.4 chunks above 13 KiB and 49.6 above 3
+  // KiB.
   EXPECT_EQ(Chunk(Collective::kAllReduce, kOne, uint64_t{64} << 20, 4, 4), 60u << 10);
   EXPECT_EQ(Chunk(Collective::kAllReduce, kOne, uint64_t{4} << 20, 4, 4), 15u << 10);
   EXPECT_EQ(Chunk(Collective::kAllReduce, kOne, 1000, 4, 4), (60u << 10) / 32);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every algorithm, protocol and number of channels against the serial reference, on random calls.
+// Compares every algorithm, protocol and number of channels with the serial reference, on random calls.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using dynamiccl::testing::RandomCalls;
 using dynamiccl::testing::Rounds;
 using dynamiccl::testing::SpawnThreads;
 
-// Runs fn(communicator) on n threads.
+// Runs fn(communicator) on n threads, one per rank.
 void WithCommunicators(int n, const std::function<void(const std::shared_ptr<Communicator>&)>& fn) {
   const auto id = MakeUniqueId();
   ASSERT_TRUE(id.has_value());
@@ -42,7 +42,7 @@ TEST_P(RandomCollectives, EqualTheSerialReference) {
   const int n = GetParam();
   WithCommunicators(n, [n](const std::shared_ptr<Communicator>& communicator) {
     RandomCalls calls(static_cast<uint64_t>(n), n);
-    // Many threads on few cores are slow.
+    // More than five threads are slow on few cores and therefore run fewer rounds.
     for (int round = 0; round < Rounds(n > 5 ? 50 : 100); ++round) {
       const RandomCall call = calls.Next();
       CallBuffers buffers(call, communicator->rank(), n);
@@ -75,7 +75,7 @@ TEST_P(RandomCollectives, GroupsOfSeveralEqualTheSerialReference) {
   });
 }
 
-// Results of one AllReduce of numbers whose sum depends on the order, under a config.
+// Returns the result of one AllReduce with `config`. Its sum depends on the order of the additions.
 std::vector<std::byte> SumOfRoundedNumbers(const std::shared_ptr<Communicator>& communicator, DataType type,
                                            const CollectiveConfig& config, Collective collective) {
   constexpr size_t kCount = 6000;
@@ -139,7 +139,7 @@ TEST(Reproducibility, PatGivesTheSameBitsEachTimeWhateverTheChannels) {
   });
 }
 
-// Numbers of every rank whose sum depends on the order.
+// Returns numbers for each rank whose sum depends on the order of the additions.
 std::vector<std::vector<float>> RoundedNumbers(int n, size_t count) {
   std::vector<std::vector<float>> numbers(static_cast<size_t>(n));
   for (int rank = 0; rank < n; ++rank) {
@@ -150,7 +150,7 @@ std::vector<std::vector<float>> RoundedNumbers(int n, size_t count) {
   return numbers;
 }
 
-// In the order last + 1, last + 2, ..., last.
+// Adds the ranks' numbers in the order last + 1, last + 2, ..., last.
 float SumAlongTheRing(const std::vector<std::vector<float>>& numbers, size_t element, size_t last) {
   float sum = numbers[(last + 1) % numbers.size()][element];
   for (size_t step = 2; step <= numbers.size(); ++step)
@@ -158,10 +158,11 @@ float SumAlongTheRing(const std::vector<std::vector<float>>& numbers, size_t ele
   return sum;
 }
 
-// What docs/algorithms.md says of the rings, to the last bit; programs compare runs by it.
+// docs/algorithms.md states the order of a ring's additions. The result must match it to the last bit,
+// because programs compare runs by their bits.
 TEST(RingOrder, SumsBeginBehindTheRankWhereTheyEnd) {
   constexpr int kRanks = 4;
-  constexpr size_t kBlock = kChunkGranuleBytes / sizeof(float);  // one chunk a rank
+  constexpr size_t kBlock = kChunkGranuleBytes / sizeof(float);  // Each rank gets one chunk.
   const auto numbers = RoundedNumbers(kRanks, kRanks * kBlock);
   WithCommunicators(kRanks, [&](const std::shared_ptr<Communicator>& communicator) {
     const auto own = static_cast<size_t>(communicator->rank());
@@ -220,8 +221,8 @@ TEST(RankOrder, EqualsTheSerialReference) {
   ::unsetenv("HOSTCCL_SUM");
 }
 
-// Latency and bandwidth of an emulated link are lower bounds of what a call takes; nothing is asserted from
-// above.
+// An emulated link's latency and bandwidth are lower bounds of a call's time. The test asserts no upper
+// bound.
 TEST(ShapedCollectives, EqualTheReferenceAndTakeAtLeastTheLinksTime) {
   ::setenv("HOSTCCL_TOPOLOGY", "two-nodes-infiniband", 1);
   WithCommunicators(4, [](const std::shared_ptr<Communicator>& communicator) {
@@ -244,8 +245,8 @@ TEST(ShapedCollectives, EqualTheReferenceAndTakeAtLeastTheLinksTime) {
   ::unsetenv("HOSTCCL_TOPOLOGY");
 }
 
-// What a rank posted before it left is still on the emulated link: 200 kB at 0.15 GB/s take 1.3 ms, long
-// after the sender's part is done.
+// The sender leaves while its data are still on the emulated link. 200 kB at 0.15 GB/s take 1.3 ms, which is
+// much longer than the sender's part.
 TEST(ShapedTransfers, ArriveThoughTheSenderHasLeft) {
   ::setenv("HOSTCCL_TOPOLOGY", "two-nodes-slow", 1);
   for (int round = 0; round < 20; ++round) {
@@ -264,7 +265,7 @@ TEST(ShapedTransfers, ArriveThoughTheSenderHasLeft) {
   ::unsetenv("HOSTCCL_TOPOLOGY");
 }
 
-// Data that were read from a peer that gave up meanwhile must not reach another node.
+// If a peer gives up while this rank reads from it, the data must not reach another node.
 TEST(NodeExchange, NothingIsValidOnceAMemberHasGivenUp) {
   const auto communicators = MakeCommunicators(2);
   NodeExchange& node = communicators[0]->node_exchange(0);
@@ -273,7 +274,7 @@ TEST(NodeExchange, NothingIsValidOnceAMemberHasGivenUp) {
   EXPECT_FALSE(node.Valid().Advance());
 }
 
-// The planner must not offer what the registry cannot run.
+// The planner must offer only algorithms that the registry can run.
 TEST(AlgorithmRegistry, HasWhatThePlannerOffers) {
   for (int c = 0; c < kTunableCollectives; ++c) {
     const auto collective = static_cast<Collective>(c);

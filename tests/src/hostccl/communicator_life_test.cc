@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making communicators from others, ending them, and what is refused.
+// Creating communicators from others, ending communicators, and refused calls.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ int RankOf(ncclComm_t comm) {
   return rank;
 }
 
-// Every rank contributes 1: the number of ranks that take part.
+// Every rank contributes 1, so the result is the number of ranks that take part.
 float SumOfOnes(ncclComm_t comm, cudaStream_t stream) {
   float value = 1;
   EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comm, stream), ncclSuccess);
@@ -46,7 +46,7 @@ float SumOfOnes(ncclComm_t comm, cudaStream_t stream) {
 TEST(CommunicatorLife, ShrinkRenumbersTheRanksThatStay) {
   EXPECT_EQ(SpawnRanks(5,
                        [](RankContext& rank) {
-                         if (rank.rank == 1 || rank.rank == 3) return;  // excluded ranks do not call
+                         if (rank.rank == 1 || rank.rank == 3) return;  // Excluded ranks do not call Shrink.
                          int excluded[] = {3, 1};
                          ncclComm_t rest = nullptr;
                          ASSERT_EQ(
@@ -56,7 +56,7 @@ TEST(CommunicatorLife, ShrinkRenumbersTheRanksThatStay) {
                          EXPECT_EQ(CountOf(rest), 3);
                          EXPECT_EQ(RankOf(rest), rank.rank / 2);
                          EXPECT_EQ(SumOfOnes(rest, rank.stream), 3);
-                         ncclComm_t pair = nullptr;  // again, from what was shrunk
+                         ncclComm_t pair = nullptr;  // This communicator is shrunk from a shrunk one.
                          if (RankOf(rest) != 0) {
                            int first = 0;
                            ASSERT_EQ(ncclCommShrink(rest, &first, 1, &pair, nullptr, NCCL_SHRINK_DEFAULT),
@@ -69,7 +69,7 @@ TEST(CommunicatorLife, ShrinkRenumbersTheRanksThatStay) {
             ncclSuccess);
 }
 
-// Rank 2 never takes part in the AllReduce, as if it hung.
+// Rank 2 does not join the AllReduce, as if it hung.
 TEST(CommunicatorLife, ShrinkWithAbortEndsWhatHangsOnTheParent) {
   EXPECT_EQ(
       SpawnRanks(
@@ -83,7 +83,7 @@ TEST(CommunicatorLife, ShrinkWithAbortEndsWhatHangsOnTheParent) {
             ncclComm_t rest = nullptr;
             ASSERT_EQ(ncclCommShrink(rank.comm, &excluded, 1, &rest, nullptr, NCCL_SHRINK_ABORT), ncclSuccess)
                 << ncclGetLastError(nullptr);
-            hostcclStreamSynchronize(rank.stream);  // takes the error of what was ended
+            hostcclStreamSynchronize(rank.stream);  // This call takes the error of the aborted AllReduce.
             EXPECT_EQ(SumOfOnes(rest, rank.stream), 2);
             EXPECT_NE(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, rank.comm, rank.stream),
                       ncclSuccess)
@@ -109,7 +109,7 @@ TEST(CommunicatorLife, ShrinkRefusesWhatMakesNoSense) {
             ncclSuccess);
 }
 
-// Ranks 0 and 1 exist, 2 and 3 are new.
+// Ranks 0 and 1 have a communicator. Ranks 2 and 3 are new.
 TEST(CommunicatorLife, GrowTakesInNewRanks) {
   ncclUniqueId grow_id{};
   std::atomic<bool> has_id{false};
@@ -168,7 +168,7 @@ TEST(CommunicatorLife, InitWithSeveralIds) {
   });
 }
 
-// Both wait for a message that the other never sends.
+// Both ranks wait for a message that the other never sends.
 TEST(CommunicatorLife, RevokeEndsWhatIsInFlightAndLeavesManagementCalls) {
   EXPECT_EQ(SpawnRanks(2,
                        [](RankContext& rank) {
@@ -193,8 +193,8 @@ TEST(CommunicatorLife, RevokeEndsWhatIsInFlightAndLeavesManagementCalls) {
             ncclSuccess);
 }
 
-// Rank 0 passes on what rank 2 sends, which never comes, and has a second call queued behind that. Rank 1
-// waits in the first call and must not take the data of the second for those of the first.
+// Rank 0 forwards data from rank 2, which never sends them, and has a second call queued. Rank 1 waits in the
+// first call and must not take the second call's data for the first call's.
 TEST(CommunicatorLife, ARevokedRankStartsNoQueuedCall) {
   std::atomic<bool> revoked{false};
   std::atomic<bool> ended{false};
@@ -248,13 +248,14 @@ TEST(CommunicatorLife, HandlesThatAreNullOrDestroyedAreRefused) {
   EXPECT_EQ(ncclCommRevoke(nullptr, 0), ncclSuccess);
 }
 
-// Returns what a child of fork() says about a communicator and streams of its parent: 0 if it refused calls
-// and could destroy everything, though it has none of the threads and the communicator is busy.
+// Runs in a child of fork(). The child has none of the parent's threads, and the communicator is busy.
+// Returns 0 if the parent's objects refuse calls and can be destroyed, and else the number of the failed
+// check.
 int ChildCode(ncclComm_t comm, cudaStream_t busy, cudaStream_t idle) {
   float value = 1;
   if (ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comm, nullptr) != ncclInvalidArgument) return 1;
   if (hostcclStreamSynchronize(busy) != ncclInvalidArgument) return 2;
-#ifndef __SANITIZE_THREAD__  // it supports no new threads in a child
+#ifndef __SANITIZE_THREAD__  // ThreadSanitizer supports no new threads in a child.
   if (hostcclStreamSynchronize(nullptr) != ncclSuccess) return 3;
 #endif
   if (hostcclStreamDestroy(busy) != ncclSuccess || hostcclStreamDestroy(idle) != ncclSuccess) return 4;
@@ -274,7 +275,7 @@ TEST(CommunicatorLife, AChildOfForkCanDestroyWhatItInherited) {
     ASSERT_EQ(ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, rank.comm, rank.stream), ncclSuccess);
     const pid_t child = ::fork();
     if (child == 0) {
-      ::alarm(20);  // ends a child that waits for ever
+      ::alarm(20);  // The signal ends a child that waits for ever.
       ::_exit(ChildCode(rank.comm, rank.stream, idle));
     }
     int status = 0;
@@ -290,7 +291,8 @@ TEST(CommunicatorLife, AChildOfForkCanDestroyWhatItInherited) {
   EXPECT_EQ(ended, ncclSuccess);
 }
 
-// Threads ask and issue calls until the abort refuses them: none sees a communicator that is half gone.
+// Other threads query the communicator and issue calls until the abort refuses them. No thread may see a
+// half-destroyed communicator.
 TEST(CommunicatorLife, AnAbortMayComeWhileOtherThreadsCall) {
   for (int round = 0; round < Rounds(400); ++round) {
     ncclUniqueId id{};
@@ -320,7 +322,7 @@ TEST(CommunicatorLife, AnAbortMayComeWhileOtherThreadsCall) {
   }
 }
 
-// The calls run by their cached plan. The other rank notices that this one is gone.
+// The repeated calls run by their cached plan. The other rank must notice that rank 0 has aborted.
 TEST(CommunicatorLife, AnAbortMayComeWhileARepeatedCallRuns) {
   for (int round = 0; round < Rounds(100); ++round) {
     const ncclResult_t ended = SpawnRanks(2, [](RankContext& rank) {
@@ -338,7 +340,7 @@ TEST(CommunicatorLife, AnAbortMayComeWhileARepeatedCallRuns) {
         if (++calls <= 20) called.count_down();
       }
       hostcclStreamSynchronize(rank.stream);
-      // This one may have issued fewer calls than the rank that aborts.
+      // Rank 1 may have issued fewer calls than rank 0, which aborts.
       if (rank.rank == 1) return;
       EXPECT_GE(calls, 20);
       aborts.join();
@@ -367,7 +369,7 @@ TEST(CommunicatorLife, ConfigValuesThatNcclRefusesAreNamed) {
   refused(&ncclConfig_t::hostCftMode, 4, "hostCftMode");
 }
 
-// A program built against NCCL 2.19 has a structure that ends after splitShare.
+// A program built against NCCL 2.19 passes a structure that ends after splitShare.
 TEST(CommunicatorLife, ShorterConfigsOfOlderHeadersAreRead) {
   struct {
     char bytes[offsetof(ncclConfig_t, trafficClass)];

@@ -9,7 +9,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Checks that the neighbours of all ranks make one tree; returns its depth in edges.
+// Checks that the neighbours of all ranks form one tree. Returns the tree's depth in edges.
 int CheckTree(const std::vector<TreeNeighbours>& tree) {
   const int n = static_cast<int>(tree.size());
   int roots = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank is lost at every step: the others end with ncclRemoteError (or had no more need of it), nobody
-// hangs, and nothing is left behind. One that only stands still for a while costs that while.
+// A rank is lost at every step. The other ranks end with ncclRemoteError, or with success if they no longer
+// needed that rank. No rank hangs, and nothing stays behind on the machine. A rank that only stands still
+// delays the others and causes no error.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -21,10 +22,10 @@ using testing::RunRanks;
 const auto* const kOwnNamespaces = ::testing::AddGlobalTestEnvironment(new testing::OwnNamespaces);
 
 constexpr int kRanks = 3;
-// Short, as every loss that only the time-out shows waits for it; what is slow for another reason ends with
-// the same error.
+// In ms. The time-out is short because the tests wait for it whenever only the time-out shows a loss. A rank
+// that is slow for another reason ends with the same error.
 constexpr const char* kTimeoutMs = "1000";
-// rank_program's
+// The exit codes of rank_program's behaviour "life".
 constexpr int kAllWell = 0;
 constexpr int kRemoteError = 3;
 
@@ -46,7 +47,7 @@ std::vector<RankEnd> LoseRank(int lost, const std::string& failure, bool several
                    .continue_last = failure.find(":stop") != std::string::npos});
 }
 
-// Steps that a rank passes while the others still need it.
+// Returns true if the other ranks still need a rank that passes this step.
 bool IsMissed(FailPoint point) {
   return point != FailPoint::kFinalize && point != FailPoint::kDestroy;
 }
@@ -56,7 +57,7 @@ class Faults : public ::testing::TestWithParam<bool> {};
 TEST_P(Faults, AnyRankMayDieAtAnyStep) {
   const auto before = Leftovers();
   const auto names = FailPointNames();
-  // What comes after it is the trainer's.
+  // The fail points after kDestroy belong to the trainer.
   for (size_t point = 0; point <= static_cast<size_t>(FailPoint::kDestroy); ++point) {
     for (int lost = 0; lost < kRanks; ++lost) {
       const auto which = static_cast<FailPoint>(point);
@@ -87,18 +88,19 @@ TEST_P(Faults, ARankThatLeavesWithoutAWordIsMissed) {
   }
 }
 
-// Stopped for longer than the time-out; when it goes on, it learns that the others are gone.
+// Rank 1 is stopped for longer than the time-out. When it continues, it learns that the others are gone.
 TEST_P(Faults, AStoppedRankIsMissedAfterTheTimeout) {
   for (const RankEnd& end : LoseRank(1, "launch.begin:stop:2", GetParam())) {
     EXPECT_TRUE(end.exited_with(kRemoteError)) << end.status << (end.hung ? ", hung" : "");
   }
 }
 
-// As by a debugger, or a machine that is overloaded: all is well once it goes on.
+// A debugger or an overloaded machine stops a rank in the same way. The job succeeds once that rank
+// continues.
 TEST_P(Faults, AnyRankMayStandStillAtAnyStep) {
   const auto names = FailPointNames();
   for (size_t point = 0; point <= static_cast<size_t>(FailPoint::kDestroy); ++point) {
-    std::vector<RankRun> runs;  // which mostly wait, so they do it together
+    std::vector<RankRun> runs;  // The runs are concurrent because they mostly wait.
     for (int still = 0; still < kRanks; ++still)
       runs.push_back({.program = DYNAMICCL_RANK_PROGRAM,
                       .n_ranks = kRanks,
@@ -117,9 +119,9 @@ TEST_P(Faults, AnyRankMayStandStillAtAnyStep) {
   }
 }
 
-// NVLSTree: each head sums a share of its node's buffers, and the sum goes to the other node. Rank 0 comes
-// last and dies when its own share is done. Rank 1 has announced its buffers before that, but reads those of
-// rank 0 only afterwards. The other node stands still meanwhile and cannot see the death.
+// The algorithm is NVLSTree: each head sums a share of its node's buffers and sends the sum to the other
+// node. Rank 0 arrives last and dies when its own share is done. By then rank 1 has announced its buffers,
+// but it reads those of rank 0 only later. The other node is stopped meanwhile and cannot see the death.
 TEST(LostRank, IsNoPartOfASumThatAnotherNodeGets) {
   const auto place = [](int rank) {
     const char* const of_rank[] = {"", "launch.moving:delay", "launch.moving:stop:2", "launch.moving:stop"};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The full correctness grid of hostccl, on demand: every collective, type, operator, algorithm, protocol,
-// number of channels, 1 to 8 ranks on one, two or as many nodes as ranks, sizes from 0 to 4 MiB, in place,
-// misaligned, grouped, each against the serial reference. A shard is a fixed pseudo-random part of the grid;
-// a run that was stopped goes on where it stood. `full_grid --help` has the options; docs/benchmarking.md
-// says how long it takes.
+// The full correctness grid of hostccl, on demand. It compares each combination of these with the serial
+// reference: every collective, type, operator, algorithm, protocol and number of channels; 1 to 8 ranks on
+// one node, two nodes or one node per rank; sizes from 0 to 4 MiB; in place, misaligned and grouped calls.
+// A shard is a fixed pseudo-random part of the grid. A run with a state file resumes where it stopped.
+// `full_grid --help` prints the options; docs/benchmarking.md states the run time.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -34,14 +34,14 @@ using dynamiccl::testing::CallBuffers;
 using dynamiccl::testing::RandomCall;
 using dynamiccl::testing::SpawnThreads;
 
-// Elements. Around the sizes of lines, slots and chunks, and odd ones up to 4 MiB of float32.
+// In elements. The counts lie around the sizes of lines, slots and chunks. Odd ones reach 4 MiB of float32.
 constexpr size_t kCounts[] = {0, 1, 2, 3, 7, 31, 64, 65, 1000, 4095, 16385, 65537, 262143, 1048573};
 constexpr int kChannels[] = {1, 2, 3, 8};
 constexpr size_t kMisalignments[] = {0, 1, 7};
 constexpr int kGroups[] = {1, 3};
 enum class Nodes { kOne, kTwo, kOneRankEach };
 constexpr Nodes kNodes[] = {Nodes::kOne, Nodes::kTwo, Nodes::kOneRankEach};
-// Cells that one set of communicators runs before progress is written.
+// One set of communicators runs this many cells before the program writes its progress.
 constexpr size_t kCellsAtOnce = 200;
 
 struct Options {
@@ -53,7 +53,7 @@ struct Options {
 };
 
 struct Progress {
-  uint64_t next = 0;  // index into the grid
+  uint64_t next = 0;  // Index of the next cell in the grid.
   uint64_t passed = 0;
   uint64_t failed = 0;
 };
@@ -63,14 +63,14 @@ struct Cell {
   int group = 1;
 };
 
-// What changes with every setting; its place is the cell's index.
+// One digit per setting of a cell. The digits are the cell's index in a mixed-radix system.
 using Digits = std::array<size_t, 8>;
 
 int NodesOf(Nodes nodes, int n_ranks) {
   return nodes == Nodes::kOne ? 1 : nodes == Nodes::kTwo ? std::min(2, n_ranks) : n_ranks;
 }
 
-// The grid of one number of ranks on one arrangement of nodes.
+// The grid for one number of ranks on one arrangement of nodes.
 class Grid {
  public:
   Grid(int n_ranks, int n_nodes) : n_ranks_(n_ranks) {
@@ -99,7 +99,7 @@ class Grid {
     return std::accumulate(radices_.begin(), radices_.end(), uint64_t{1}, std::multiplies<>());
   }
 
-  // Nothing depends on the operator where nothing is reduced: one of them is enough.
+  // AllGather and Broadcast reduce nothing, so one operator is enough for them.
   bool Distinct(uint64_t index) const {
     const Digits digits = DigitsOf(index);
     const Collective collective = pairs_[digits[0]].first;
@@ -139,7 +139,7 @@ class Grid {
   Digits radices_{};
 };
 
-// splitmix64: spreads neighbouring cells over all shards.
+// The splitmix64 hash spreads neighbouring cells over all shards.
 uint64_t Mixed(uint64_t value) {
   value += 0x9e3779b97f4a7c15;
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
@@ -151,7 +151,7 @@ class Run {
  public:
   explicit Run(const Options& options) : options_(options) {}
 
-  // False when a cell failed.
+  // Returns false if a cell failed.
   bool Everything();
   bool ReadShard();
 
@@ -186,7 +186,7 @@ bool Run::OutOfTime() const {
   return options_.seconds > 0 && spent.count() > options_.seconds;
 }
 
-// A state of another shard or seed is not this run's.
+// Ignores a state that another shard or seed has written.
 void Run::ReadState() {
   std::ifstream file(options_.state);
   std::string shard;
@@ -241,7 +241,7 @@ void Run::RunCells(int n_ranks, const Grid& grid, const std::vector<uint64_t>& i
   for (const std::atomic<bool>& cell : wrong) ++(cell ? progress_.failed : progress_.passed);
 }
 
-// False when the time is over.
+// Returns false if the time is over.
 bool Run::OneGrid(int n_ranks, Nodes nodes, const Grid& grid, uint64_t base) {
   const std::string file =
       fmt::format("{}/full_grid-{}.toml", std::filesystem::temp_directory_path().string(), ::getpid());
@@ -273,7 +273,7 @@ bool Run::Everything() {
     if (options_.ranks != 0 && n_ranks != options_.ranks) continue;
     for (const Nodes nodes : kNodes) {
       if (nodes != Nodes::kOne && n_ranks <= (nodes == Nodes::kTwo ? 1 : 2))
-        continue;  // the same as one or two
+        continue;  // This arrangement equals the one with one or two nodes.
       const Grid grid(n_ranks, NodesOf(nodes, n_ranks));
       const bool done = progress_.next >= base + grid.size();
       if (more && !done) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls of a group are planned as one, by what a tuner plugin (this program) is asked: neighbours of
-// like traffic together, calls with limits, a selection or an event of their own alone.
+// The planner merges some calls of a group and plans them as one. This program is the tuner plugin and
+// records the questions it gets. Neighbours of similar traffic are merged. A call with limits, a selection or
+// an event of its own is planned alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 
 namespace {
 
-// What one rank's tuner was asked about, in order.
+// The sizes in bytes that the tuner of one rank was asked about, in order.
 struct Questions {
   std::mutex mutex;
   int inits = 0;
@@ -57,7 +58,7 @@ using testing::RankContext;
 using testing::SpawnRanks;
 
 using Sizes = std::vector<size_t>;
-// No config at all, which is not the same as one that says nothing.
+// The call has no config at all, which differs from a config with only default values.
 constexpr const ncclCollConfig_t* kPlain = nullptr;
 
 struct Call {
@@ -65,7 +66,7 @@ struct Call {
   const ncclCollConfig_t* config = kPlain;
 };
 
-// The questions about one group of AllReduce calls, whose sums are checked.
+// Runs one group of AllReduce calls, checks their sums, and returns the tuner's questions about them.
 Sizes QuestionsAbout(const std::vector<Call>& calls) {
   g_questions.Take();
   g_questions.inits = 0;
@@ -133,7 +134,7 @@ TEST(GroupMerging, ACallWithASelectionPolicyOrEventIsAskedAboutAlone) {
   EXPECT_EQ(hostcclEventDestroy(event), ncclSuccess);
 }
 
-// As NCCL: what only names the call changes nothing.
+// As in NCCL, a tag that only names a call does not isolate the call.
 TEST(GroupMerging, ATagAloneDoesNotIsolate) {
   ncclCollConfig_t tagged = Config();
   tagged.userProfilerTag = 7;
@@ -141,7 +142,7 @@ TEST(GroupMerging, ATagAloneDoesNotIsolate) {
   EXPECT_EQ(QuestionsAbout({{1024}, {1024, &tagged}, {1024, &silent}}), Sizes{3072});
 }
 
-// Calls of equal traffic keep their order, and only neighbours are merged.
+// Calls of equal traffic keep their order, and the planner merges only neighbours.
 TEST(GroupMerging, AnIsolatedCallKeepsThoseBeforeAndAfterItApart) {
   ncclCollConfig_t limits = Config();
   limits.maxCTAs = 1;

@@ -9,7 +9,7 @@
 namespace dynamiccl {
 namespace {
 
-// Appends its index to a list when it runs.
+// A piece of stream work that appends its index to a list.
 struct Step {
   std::vector<int>* order;
   int index;

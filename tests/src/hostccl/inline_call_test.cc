@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that run on the calling thread: same results, same order, same errors as through the stream, and no
-// caller that is held by a peer. One thread drives several ranks in most tests: the first rank's call finds
-// no peer, so it must give up and hand its half-run launch over, every time.
+// Calls that run on the calling thread give the same results, order and errors as calls through the stream,
+// and a peer never blocks the caller. In most tests one thread drives several ranks. The first rank's call
+// then finds no peer, so it must give up and hand its half-run launch to the stream.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -25,7 +25,7 @@ using dynamiccl::testing::RandomCalls;
 using dynamiccl::testing::Rounds;
 using dynamiccl::testing::SpawnThreads;
 
-// A variable of the environment while it lives.
+// Sets an environment variable for the lifetime of this object.
 class ScopedVariable {
  public:
   ScopedVariable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
@@ -35,7 +35,7 @@ class ScopedVariable {
   const char* name_;
 };
 
-// A stream, by its handle.
+// Owns a stream.
 class Stream {
  public:
   Stream() { EXPECT_EQ(hostcclStreamCreate(&handle_), ncclSuccess); }
@@ -54,7 +54,7 @@ CollectiveOperation Sum(std::vector<float>& data) {
   return {.send = bytes, .recv = bytes, .count = data.size()};
 }
 
-// Tries inline, however often that failed before.
+// Tries to run the call inline, even if earlier inline attempts failed.
 ncclResult_t IssueInline(const std::shared_ptr<Communicator>& communicator, const Stream& stream,
                          const CollectiveOperation& operation) {
   communicator->inline_gauge() = {};
@@ -66,7 +66,7 @@ ncclResult_t IssueSum(const std::shared_ptr<Communicator>& communicator, const S
   return IssueInline(communicator, stream, Sum(data));
 }
 
-// Whether the communicator's last launch ended on the calling thread.
+// Returns true if the communicator's last launch ended on the calling thread.
 bool RanInline(const std::shared_ptr<Communicator>& communicator) {
   return communicator->last_launch().completion == nullptr;
 }
@@ -108,7 +108,7 @@ TEST(InlineCall, LargeCallsAndBusyStreamsUseTheStreamsThread) {
 
 class HandedOver : public ::testing::TestWithParam<const char*> {};
 
-// Each rank in turn on one thread; calls of all kinds, some of them with several chunks.
+// One thread issues each rank's call in turn. The calls are of all kinds, and some have several chunks.
 TEST_P(HandedOver, CallsGiveTheRightData) {
   const ScopedVariable protocol("NCCL_PROTO", GetParam());
   for (const int n : {2, 3}) {
@@ -150,7 +150,7 @@ TEST(InlineGauge, AttemptsBecomeRareWhileTheyFail) {
   EXPECT_TRUE(gauge.Try()) << "one late peer is no rule";
 }
 
-// Host functions and events after a handed-over call wait for it.
+// Host functions and events behind a handed-over call wait for that call.
 TEST(HandedOverCall, KeepsItsPlaceInTheStream) {
   const auto ranks = MakeCommunicators(2);
   const Stream streams[2];
@@ -186,7 +186,7 @@ TEST(HandedOverCall, KeepsItsPlaceInTheStream) {
   hostcclEventDestroy(event);
 }
 
-// A call on another stream of the same communicator runs after the handed-over one.
+// A call on another stream of the same communicator runs after the handed-over call.
 TEST(HandedOverCall, KeepsTheCommunicatorsOrderAcrossStreams) {
   const auto ranks = MakeCommunicators(2);
   const Stream first[2];
@@ -204,7 +204,7 @@ TEST(HandedOverCall, KeepsTheCommunicatorsOrderAcrossStreams) {
   }
 }
 
-// Rank 0 uses A then B, rank 1 uses B then A: each caller must leave the one to reach the other.
+// Rank 0 uses A then B, and rank 1 uses B then A. Each caller must leave its first call to reach the second.
 TEST(OppositeOrder, OfTwoCommunicatorsCannotDeadlock) {
   const auto a = MakeCommunicators(2);
   const auto b = MakeCommunicators(2);
@@ -256,7 +256,7 @@ TEST(OppositeOrder, AnAbortFreesACallerAtAnyMoment) {
   }
 }
 
-// What others enqueue while a caller has claimed the stream runs after the caller's part.
+// Work that other threads enqueue while a caller has claimed the stream runs after the caller's work.
 TEST(ClaimedStream, LetsOthersWait) {
   for (const bool hands_over : {false, true}) {
     HostStream stream;
@@ -292,13 +292,14 @@ TEST(ClaimedStream, LetsOthersWait) {
   }
 }
 
-// Whoever synchronizes may run queued work, so the thread of the stream and several callers compete for it:
-// every piece runs once, alone, in the order of its own thread, and before its synchronization returns.
+// Any thread that synchronizes may run queued work, so the stream's thread and several callers compete for
+// it. Every piece of work runs once, alone, in the order of the thread that issued it. It ends before the
+// synchronization of that thread returns.
 TEST(Synchronize, RunsQueuedWorkInOrderAndAlone) {
   HostStream stream;
   constexpr int kThreads = 3;
-  int total = 0;              // only touched by work of the stream
-  int latest[kThreads] = {};  // the same, by thread
+  int total = 0;              // Only work of the stream accesses it.
+  int latest[kThreads] = {};  // The latest number by thread; also only for the stream's work.
   SpawnThreads(kThreads, [&](int thread) {
     int issued = 0;
     for (int round = 0; round < Rounds(300); ++round) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of LL: what is stored is loaded, nothing is taken for data before it is there, and flags may come
-// round.
+// Lines of the LL protocol. A load returns the stored data, no load returns data before they are complete,
+// and flags may wrap around.
 #include "src/hostccl/protocols/ll_lines.h"
 
 #include <gtest/gtest.h>
@@ -64,14 +64,14 @@ void StartAt(const Communicators& ranks, uint64_t step) {
 
 class LlSteps : public ::testing::TestWithParam<uint64_t> {};
 
-// Small and large calls in turn, so that slots hold lines of many ages when the flags come round.
+// Small and large calls alternate, so slots hold lines of many ages when the flags wrap around.
 TEST_P(LlSteps, FlagsComeRound) {
   constexpr int kRanks = 3;
   const Communicators ranks = MakeCommunicators(kRanks);
   StartAt(ranks, GetParam() - 40);
   SpawnThreads(kRanks, [&](int rank) {
     RandomCalls calls(GetParam(), kRanks);
-    // As many as surely take 40 steps on each connection.
+    // This many calls take at least 40 steps on each connection.
     for (int round = 0; round < std::max(20, Rounds(60)); ++round) {
       RandomCall call = calls.Next();
       call.operation.config.protocol = Protocol::kLL;
@@ -104,7 +104,7 @@ void Broadcast(const Communicators& ranks, size_t bytes) {
   });
 }
 
-// A short message in each slot at step 2^30 - 8 + slot leaves no older flag behind it.
+// After a short message in each slot at step 2^30 - 8 + slot, no line of the slot has an older flag.
 TEST(LlSteps, WholeSlotsAreWrittenBeforeFlagsComeRound) {
   const Communicators ranks = MakeCommunicators(2);
   constexpr uint64_t kClean = (uint64_t{1} << 30) - kLlSlots;

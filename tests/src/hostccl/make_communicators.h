@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All ranks of a communicator in one process.
+// Creates all ranks of a communicator in one process.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace dynamiccl::testing {
 
-// By rank; fewer when init failed, which fails the test.
+// Returns the communicators by rank. If the init of a rank fails, the test fails and that entry is null.
 inline std::vector<std::shared_ptr<hostccl::Communicator>> MakeCommunicators(int n) {
   std::vector<std::shared_ptr<hostccl::Communicator>> communicators(static_cast<size_t>(n));
   const auto id = hostccl::MakeUniqueId();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 64 ranks as threads and 16 as processes, with the memory and the descriptors that they take (recorded as
-// properties of the test and printed).
+// Runs 64 ranks as threads and 16 as processes. The tests print the memory and the descriptors per rank and
+// record them as test properties.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -21,7 +21,7 @@ using dynamiccl::testing::ThreeCollectivesAreRight;
 
 constexpr int kThreads = 64;
 
-// kB of a line of /proc/self/status.
+// Returns the value in kB of one line of /proc/self/status.
 int64_t StatusKb(const std::string& key) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -40,7 +40,7 @@ void Report(const char* what, int64_t value) {
   std::printf("%s %lld\n", what, static_cast<long long>(value));
 }
 
-// First, as it must have no threads yet.
+// This test forks, so it runs first, before the process has other threads.
 TEST(ManyRanks, SixteenProcesses) {
   for (const RankEnd& end :
        RunRanks({.program = DYNAMICCL_RANDOM_RANK_PROGRAM, .n_ranks = 16, .behaviour = "sums"})) {
@@ -65,7 +65,7 @@ TEST(ManyRanks, SixtyFourThreads) {
       Report("resident_kb_per_rank", (StatusKb("VmRSS") - rss_before) / kThreads);
       Report("virtual_mb_per_rank", (StatusKb("VmSize") - virtual_before) / 1024 / kThreads);
       Report("descriptors_per_rank", (OpenDescriptors() - descriptors_before) / kThreads);
-      // Threads of a process share no sockets.
+      // Ranks in one process need no sockets between each other.
       EXPECT_LT((OpenDescriptors() - descriptors_before) / kThreads, 8);
     }
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hostccl through NCCL's C API, ranks as threads.
+// Tests hostccl through NCCL's C API. The ranks are threads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,7 +55,8 @@ TEST(NcclApi, IgnoresTheTailOfTheUniqueId) {
 }
 
 TEST(NcclApi, SendAndReceiveRoundARingInAGroup) {
-  constexpr size_t kCount = 1 << 20;  // more than all slots hold: both directions must progress at once
+  // The slots hold less than this, so both directions must progress at once.
+  constexpr size_t kCount = 1 << 20;
   EXPECT_EQ(SpawnRanks(4,
                        [](RankContext& rank) {
                          const Floats sent(kCount, static_cast<float>(rank.rank));
@@ -113,7 +114,7 @@ TEST(NcclApi, ATransferToItselfNeedsItsOtherEndInTheGroup) {
   }
 }
 
-// NCCL would write as much as is sent, beyond the end of a shorter buffer.
+// The counts must agree. NCCL would write all sent elements, beyond the end of a shorter buffer.
 TEST(NcclApi, ATransferToItselfHasOneSize) {
   for (const int n : {1, 2}) {
     EXPECT_EQ(SpawnRanks(n,
@@ -133,7 +134,7 @@ TEST(NcclApi, ATransferToItselfHasOneSize) {
   }
 }
 
-// Both wait for a message that never comes. The error stays on the stream until the stream is synchronized.
+// Both ranks wait for a message that never comes. The stream keeps the error until a thread synchronizes it.
 TEST(NcclApi, AnEventTellsThatTheWorkBeforeItFailed) {
   EXPECT_EQ(SpawnRanks(2,
                        [](RankContext& rank) {
@@ -221,7 +222,7 @@ TEST(NcclApi, InitAllServesSeveralRanksFromOneThread) {
   EXPECT_EQ(ncclCommCuDevice(comms[2], &device), ncclSuccess);
   EXPECT_EQ(device, 6);
   float values[3] = {1, 2, 3};
-  // All on the null stream: the three must run side by side.
+  // All three calls are on the null stream and must run concurrently.
   ncclGroupStart();
   for (int rank = 0; rank < 3; ++rank) {
     ncclAllReduce(&values[rank], &values[rank], 1, ncclFloat, ncclSum, comms[rank], nullptr);
@@ -319,7 +320,7 @@ TEST(NcclApi, ManyCommunicatorsInOneGroup) {
                   std::vector<Floats> data(3, Floats(10'000, 1));
                   ncclGroupStart();
                   for (size_t i = 0; i < 3; ++i) {
-                    const size_t at = (i + static_cast<size_t>(rank.rank)) % 3;  // another order on each rank
+                    const size_t at = (i + static_cast<size_t>(rank.rank)) % 3;  // Each rank's order differs.
                     ncclAllReduce(data[at].data(), data[at].data(), 10'000, ncclFloat, ncclSum, comms[at],
                                   rank.stream);
                   }
@@ -331,7 +332,7 @@ TEST(NcclApi, ManyCommunicatorsInOneGroup) {
             ncclSuccess);
 }
 
-// Both wait for a message that the other never sends.
+// Both ranks wait for a message that the other never sends.
 TEST(NcclApi, AbortFreesAWaiterAndItsPeers) {
   const auto fn = [](RankContext& rank) {
     float value = 1;
@@ -367,7 +368,7 @@ TEST(NcclApi, APeerThatNeverCallsIsATimeout) {
       return;
     }
     over.wait(false);
-    // Learns of the failure when it tries, and is not kept waiting.
+    // This rank learns of the failure with its next call, which returns without waiting.
     ncclRecv(&value, 1, ncclFloat, 0, rank.comm, rank.stream);
     EXPECT_EQ(hostcclStreamSynchronize(rank.stream), ncclRemoteError);
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one-pass algorithms on every kind of memory, with ranks as processes: shared, private, mixed, and
-// private where the system refuses copies between processes; freed while a peer has it mapped; and a peer
-// that dies.
+// The one-pass algorithms on every kind of memory, with ranks as processes: shared, private and mixed memory,
+// and private memory where the system refuses copies between processes. Also a buffer that is freed while a
+// peer has it mapped, and a peer that dies.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -43,7 +43,7 @@ bool IsShared(Memory memory, uint64_t seed, int rank) {
   return std::mt19937_64(seed + static_cast<uint64_t>(rank))() % 2 == 0;
 }
 
-// Ranks, memory of the calls, HOSTCCL_CMA.
+// The number of ranks, the kind of memory of the calls, and the value of HOSTCCL_CMA.
 using MemoryCase = std::tuple<int, Memory, const char*>;
 
 class NodeMemory : public ::testing::TestWithParam<MemoryCase> {
@@ -86,7 +86,7 @@ TEST_P(NodeMemory, LargeCallsEqualTheSerialReference) {
   });
 }
 
-// An odd number of ranks leaves one node with a rank more than the other has.
+// With an odd number of ranks, one node has one rank more than the other.
 TEST_P(NodeMemory, TreesBetweenNodesEqualTheSerialReference) {
   const auto [n, memory, copies] = GetParam();
   ::setenv("HOSTCCL_TOPOLOGY", "two-nodes-infiniband", 1);
@@ -110,7 +110,7 @@ TEST_P(NodeMemory, TreesBetweenNodesEqualTheSerialReference) {
 
 constexpr size_t kRoundedCount = 100'003;
 
-// Numbers whose sum depends on the order, the same for a type and a rank.
+// Stores numbers whose sum depends on the order of the additions. A type and a rank determine them.
 void FillWithRoundedNumbers(DataType type, int rank, std::byte* to, size_t count) {
   std::mt19937_64 random(static_cast<uint64_t>(rank));
   std::normal_distribution<double> normal(0, 100);
@@ -119,12 +119,12 @@ void FillWithRoundedNumbers(DataType type, int rank, std::byte* to, size_t count
   }
 }
 
-// What is summed, over buffers of FillWithRoundedNumbers.
+// One reduction over buffers that FillWithRoundedNumbers has filled.
 struct RoundedSum {
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kAvg;
   size_t count = kRoundedCount;
-  // By rank; empty: none. Odd ranks let the call read theirs from memory.
+  // One factor by rank; an empty list means no factors. Odd ranks pass a pointer to their factor.
   std::vector<double> multipliers;
 };
 
@@ -155,7 +155,8 @@ size_t HashOf(std::span<const std::byte> bytes) {
   return std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
-// The result on rank 0, by its hash: by slots in the order of ranks first, then by the node's memory.
+// Compares the hashes of rank 0's results. The first run sums through slots in the order of ranks. The other
+// runs sum in the node's memory.
 void ExpectEqualBitsOnEveryKindOfMemory(const RoundedSum& sum) {
   struct Run {
     const char* copies;
@@ -166,7 +167,7 @@ void ExpectEqualBitsOnEveryKindOfMemory(const RoundedSum& sum) {
                            {"0", "algorithm", true},
                            {"1", "algorithm", false},
                            {"0", "algorithm", false}};
-  // Written by rank 0.
+  // Rank 0 writes the hashes.
   auto hashes = SharedMemory::Create("hashes", sizeof(kRuns));
   ASSERT_TRUE(hashes.has_value());
   auto* const hash = reinterpret_cast<size_t*>(hashes->data());
@@ -198,7 +199,7 @@ TEST(NodeSum, PreMultipliedSumsHaveTheSameBitsToo) {
   }
 }
 
-// Rounded after the product and after each sum, in the order of ranks.
+// Adds in the order of ranks. It rounds after the product and after each addition.
 template <typename Number>
 std::vector<Number> PreMultipliedReference(const RoundedSum& sum) {
   std::vector<Number> total(sum.count, 0);
@@ -215,7 +216,7 @@ std::vector<Number> PreMultipliedReference(const RoundedSum& sum) {
   return total;
 }
 
-// Several pieces a channel, each with the factor of the rank that it came from.
+// Each channel has several pieces. Each piece must use the factor of the rank it came from.
 TEST(NodeSum, EveryPieceOfAPreMultipliedSumIsThatOfTheReference) {
   const RoundedSum sum{.op = ReduceOp::kSum, .count = 2'500'003, .multipliers = {1.1, -0.3, 7.7}};
   const std::vector<float> expected = PreMultipliedReference<float>(sum);
@@ -241,7 +242,7 @@ CollectiveOperation SharedSum(std::byte* data, size_t count) {
 TEST(NodeBuffers, MappingsOfFreedBuffersAreDropped) {
   WithRankProcesses(2, [](const CommunicatorPointer& communicator) {
     for (int round = 0; round < 300; ++round) {
-      // More than what is carried with the announcement.
+      // This is more than an announcement can carry.
       constexpr size_t kCount = 10'000;
       dynamiccl::testing::CallMemory memory(kCount * sizeof(float), true);
       auto* const values = reinterpret_cast<float*>(memory.data());
@@ -273,7 +274,8 @@ TEST(NodeBuffers, APeerThatDiesIsARemoteError) {
   }
 }
 
-// Rank 1 may write to the buffers of rank 0 and stands still for longer than rank 0 waits for a reader.
+// Rank 1 holds the permission to write to rank 0's buffers. It then sleeps for longer than rank 0 waits for a
+// rank that only reads.
 TEST(NodeBuffers, AWithdrawalWaitsForAProcessThatStandsStillWhileItWrites) {
   WithRankProcesses(2, [](const CommunicatorPointer& communicator) {
     const std::atomic<bool>& touching = communicator->header(1).gate.touching;
@@ -290,7 +292,7 @@ TEST(NodeBuffers, AWithdrawalWaitsForAProcessThatStandsStillWhileItWrites) {
   });
 }
 
-// Its parent has not waited for it yet, so the process id is still in use.
+// The parent has not yet waited for the dead process, so its process id is still in use.
 TEST(NodeBuffers, AWithdrawalDoesNotWaitForAProcessThatDiedWhileItWrote) {
   const auto statuses = RunRankProcesses(2, [](const CommunicatorPointer& communicator) {
     if (communicator->rank() == 1) {

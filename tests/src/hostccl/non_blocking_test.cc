@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators with blocking = 0: what returns ncclInProgress, and how it ends. Ranks are threads; a flag of
-// the test holds one rank back, so that the other is certainly still in progress.
+// Communicators with blocking = 0: which calls return ncclInProgress, and how that state ends. The ranks are
+// threads. An event of the test holds one rank back, so that the other is certainly still in progress.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -31,13 +31,13 @@ ncclResult_t StateOf(ncclComm_t comm) {
   return state;
 }
 
-// As programs do.
+// Polls the state, as programs do.
 ncclResult_t WaitWhileInProgress(ncclComm_t comm) {
   while (StateOf(comm) == ncclInProgress) std::this_thread::yield();
   return StateOf(comm);
 }
 
-// Each of n threads with a non-blocking communicator of its own over all of them, and a stream.
+// Runs `body` on n threads. Each has a stream and its rank of one non-blocking communicator.
 template <typename Body>
 void WithRanks(int n, const Body& body) {
   ncclUniqueId id{};
@@ -204,7 +204,7 @@ TEST(NonBlocking, AWrongArgumentIsKeptAsTheState) {
   });
 }
 
-// Every rank contributes 1: the number of ranks that take part.
+// Every rank contributes 1, so the result is the number of ranks that take part.
 float SumOfOnes(ncclComm_t comm, cudaStream_t stream) {
   float value = 1;
   const ncclResult_t begun = ncclAllReduce(&value, &value, 1, ncclFloat, ncclSum, comm, stream);
@@ -217,7 +217,7 @@ float SumOfOnes(ncclComm_t comm, cudaStream_t stream) {
 TEST(NonBlocking, ShrinkIsInProgressOnTheParentUntilTheOthersCome) {
   test::ToldEvent first_has_begun;
   WithRanks(4, [&](testing::RankContext& rank) {
-    if (rank.rank == 1) return;  // excluded
+    if (rank.rank == 1) return;  // Rank 1 is excluded from the new communicator.
     if (rank.rank != 0) first_has_begun.Await();
     int excluded = 1;
     ncclComm_t rest = nullptr;
@@ -241,9 +241,9 @@ TEST(NonBlocking, ShrinkIsInProgressOnTheParentUntilTheOthersCome) {
   });
 }
 
-// Rank 2 never takes part in the AllReduce, as if it hung.
+// Rank 2 does not join the AllReduce, as if it hung.
 TEST(NonBlocking, ShrinkWithAbortEndsWhatHangsOnTheParent) {
-  // The first that shrinks ends the other's AllReduce, which may then still be on its way.
+  // The rank that shrinks first ends the other rank's AllReduce. The barrier lets both enqueue theirs before.
   std::barrier enqueued(2);
   std::latch shrunk(2);
   WithRanks(3, [&](testing::RankContext& rank) {
@@ -258,14 +258,14 @@ TEST(NonBlocking, ShrinkWithAbortEndsWhatHangsOnTheParent) {
     ncclComm_t rest = nullptr;
     EXPECT_EQ(ncclCommShrink(rank.comm, &excluded, 1, &rest, nullptr, NCCL_SHRINK_ABORT), ncclSuccess);
     ASSERT_EQ(WaitWhileInProgress(rank.comm), ncclSuccess) << ncclGetLastError(rank.comm);
-    hostcclStreamSynchronize(rank.stream);  // takes the error of what was ended
+    hostcclStreamSynchronize(rank.stream);  // This call takes the error of the aborted AllReduce.
     ASSERT_NE(rest, nullptr);
     EXPECT_EQ(SumOfOnes(rest, rank.stream), 2);
     EXPECT_EQ(ncclCommDestroy(rest), ncclSuccess);
   });
 }
 
-// Rank 1 stays but never shrinks.
+// Rank 1 keeps its communicator but does not call Shrink.
 TEST(NonBlocking, AbortEndsAShrinkThatWaitsForOthers) {
   test::ToldEvent aborted;
   WithRanks(3, [&](testing::RankContext& rank) {
@@ -281,7 +281,7 @@ TEST(NonBlocking, AbortEndsAShrinkThatWaitsForOthers) {
   });
 }
 
-// Ranks 0 and 1 exist, rank 2 is new and comes when rank 0 certainly waits for it.
+// Ranks 0 and 1 have a communicator. Rank 2 is new and comes when rank 0 certainly waits for it.
 TEST(NonBlocking, GrowIsInProgressOnTheNewHandle) {
   ncclUniqueId grow_id{};
   test::ToldEvent has_id;
@@ -323,7 +323,7 @@ TEST(NonBlocking, GrowIsInProgressOnTheNewHandle) {
   newcomer.join();
 }
 
-// Nobody ever comes as rank 2.
+// The grown communicator has a place for rank 2, but no process takes that place.
 TEST(NonBlocking, AbortEndsAGrowThatWaitsForOthers) {
   ncclUniqueId grow_id{};
   test::ToldEvent has_id;
@@ -341,8 +341,8 @@ TEST(NonBlocking, AbortEndsAGrowThatWaitsForOthers) {
   });
 }
 
-// Each rank waits for a message that its peer never sends. Rank 0 revokes while its call may still be on its
-// way to the stream. No rank leaves before all have revoked: a rank that has not takes a peer that left for a
+// Each rank waits for a message that its peer never sends. Rank 0 may revoke before the stream has its call.
+// No rank leaves before all ranks have revoked. Until then, the others would take a missing peer for a
 // failure.
 TEST(NonBlocking, RevokeGoesThroughTheStateAndLeavesManagementCalls) {
   std::latch all_are_done(3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one-pass algorithms on shaped links inside a node: a rank that reads or writes a peer's memory books
-// the link as a message would, and the call ends no earlier than the links say.
+// The one-pass algorithms on shaped links inside a node. A rank that reads or writes a peer's memory books
+// the link as a message would. The call takes at least the time that the links require.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -25,7 +25,7 @@ constexpr double kLatencyMs = 5;
 constexpr double kBytesPerMs = 20'000;
 constexpr const char* kSlowNode =
     "version = 1\nnodes = 1\n[link.intra]\nlatency_us = 5000\nbandwidth_gbps = 0.02\n";
-// Of a rank's share, not a whole number of pieces or cache lines.
+// In elements of one rank's share. It is no multiple of the size of a piece or a cache line.
 constexpr size_t kShare = 75'003;
 
 class OnePassLinks : public ::testing::Test {
@@ -34,7 +34,8 @@ class OnePassLinks : public ::testing::Test {
   void TearDown() override { ::unsetenv("NCCL_ALGO"); }
 };
 
-// `call` on all ranks; how long it took from the first rank's begin to this rank's end.
+// Runs `call` on this rank. From the first rank's begin to this rank's end it must take at least the latency
+// plus the time of `wire_bytes` on one link.
 template <typename Call>
 void RunCall(RankContext& rank, FirstStart& begun, double wire_bytes, const Call& call) {
   begun.Note();
@@ -43,27 +44,28 @@ void RunCall(RankContext& rank, FirstStart& begun, double wire_bytes, const Call
   EXPECT_GE(begun.MsSince(), wire_bytes / kBytesPerMs + kLatencyMs) << "rank " << rank.rank;
 }
 
-// Of all links. Rank 0 owns them, and its end of the call says that all have ended it.
+// Checks the bytes on all links together. Rank 0 owns the links; when its call ends, all ranks have ended
+// theirs.
 void ExpectBytesOnLinks(const RankContext& rank, uint64_t bytes) {
   if (rank.rank == 0) {
     EXPECT_EQ(BytesOnLinks(), bytes);
   }
 }
 
-// What one link carries: the sender's data that the receiver reads, and results that the sender stores.
+// One link carries the sender's data that the receiver reads, and results that the sender stores.
 TEST_F(OnePassLinks, AllReduceTakesWhatItsReadsAndStoresTake) {
   const TopologyScope topology(kSlowNode);
   constexpr size_t kCount = kRanks * kShare;
   FirstStart begun;
   const ncclResult_t result = SpawnRanks(kRanks, [&](RankContext& rank) {
     Floats data(kCount, static_cast<float>(rank.rank + 1));
-    // Shares are whole cache lines on each channel: the last rank's is the smallest.
+    // A share has whole cache lines on each channel, so the last rank's share is the smallest.
     const double least_share = static_cast<double>((kShare - size_t{16} * kRanks * 8) * sizeof(float));
     RunCall(rank, begun, 2 * least_share, [&] {
       return ncclAllReduce(data.data(), data.data(), kCount, ncclFloat, ncclSum, rank.comm, rank.stream);
     });
     EXPECT_EQ(data, Floats(kCount, 6));
-    // Each rank reads its share from every other and stores it to every other.
+    // Each rank reads its share from every other rank and stores the result to every other rank.
     ExpectBytesOnLinks(rank, 2 * (kRanks - 1) * kCount * sizeof(float));
   });
   EXPECT_EQ(result, ncclSuccess);
@@ -102,7 +104,7 @@ TEST_F(OnePassLinks, ReduceScatterTakesWhatItsReadsTake) {
   EXPECT_EQ(result, ncclSuccess);
 }
 
-// Two nodes of two ranks: every node's links carry what one node's AllReduce would put on them.
+// There are two nodes with two ranks each. Each node's links carry the bytes of an AllReduce on one node.
 TEST_F(OnePassLinks, TheNodePartOfATreeBetweenNodesIsBookedToo) {
   ::setenv("NCCL_ALGO", "NVLSTree", 1);
   const TopologyScope topology(std::string("version = 1\nnodes = 2\n") +

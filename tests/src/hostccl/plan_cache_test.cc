@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repeated small calls: a call that runs by a cached plan gives the bits of a call that is planned, and a
-// call that differs in anything, or whose configuration the planner changed, runs by a plan of its own.
+// Repeated small calls. A call that runs by a cached plan gives the same bits as a newly planned call. A call
+// that differs in any argument gets a plan of its own. So does a call for which the planner has changed the
+// configuration.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -24,7 +25,7 @@ using dynamiccl::testing::RandomCall;
 using dynamiccl::testing::Rounds;
 using dynamiccl::testing::SpawnThreads;
 
-// One rank as a program sees it: handle and stream.
+// One rank as a program sees it, with a handle and a stream.
 class Rank {
  public:
   explicit Rank(const std::shared_ptr<Communicator>& communicator) : handle_(NewHandle(true)) {
@@ -37,7 +38,7 @@ class Rank {
     FreeHandle(handle_);
   }
 
-  // Issues the call through the API and waits for it.
+  // Issues the call through the API and waits for its end.
   ncclResult_t Call(const CollectiveOperation& operation) {
     CollectiveArguments arguments{.collective = operation.collective,
                                   .send = operation.send,
@@ -61,7 +62,7 @@ class Rank {
   cudaStream_t stream_ = nullptr;
 };
 
-// Calls `body` on a thread for each rank.
+// Calls `body` on one thread for each rank.
 template <typename Body>
 void ForEachRank(int n, Body body) {
   const auto communicators = MakeCommunicators(n);
@@ -71,7 +72,8 @@ void ForEachRank(int n, Body body) {
   });
 }
 
-// Small calls of which many are alike. Equal on all ranks for a seed; data and buffers differ each time.
+// Small calls, of which many are alike. A seed gives the same calls on all ranks. Data and buffers differ
+// each time.
 class AlikeCalls {
  public:
   RandomCall Next() {
@@ -99,7 +101,7 @@ class RepeatedCalls : public ::testing::TestWithParam<int> {};
 
 TEST_P(RepeatedCalls, GiveTheReferencesResult) {
   const int n = GetParam();
-  ::setenv("NCCL_ALGO", "NVLS", 1);  // with two ranks the model prefers the ring for some of them
+  ::setenv("NCCL_ALGO", "NVLS", 1);  // With two ranks the model prefers the ring for some of these calls.
   ForEachRank(n, [&](Rank& rank, int number) {
     AlikeCalls calls;
     const auto rounds = static_cast<size_t>(Rounds(1500));
@@ -115,7 +117,7 @@ TEST_P(RepeatedCalls, GiveTheReferencesResult) {
   ::unsetenv("NCCL_ALGO");
 }
 
-// The oracle is a launch that is planned anew and runs as lanes.
+// The reference is a launch that is planned anew and runs as lanes.
 TEST_P(RepeatedCalls, GiveTheBitsOfAPlannedLaunch) {
   const int n = GetParam();
   ForEachRank(n, [&](Rank& rank, int number) {
@@ -141,7 +143,7 @@ TEST_P(RepeatedCalls, GiveTheBitsOfAPlannedLaunch) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, RepeatedCalls, ::testing::Values(2, 3, 5));
 
-// A call of floats in a row of calls that differ in one thing each time.
+// One of several calls. Each differs from the first call in one member.
 struct Kind {
   ncclDataType_t type = ncclFloat;
   ReduceOp op = ReduceOp::kSum;
@@ -164,7 +166,7 @@ TEST(PlanCache, EachKindOfCallHasItsOwn) {
       for (int repeat = 0; repeat < 3; ++repeat) ASSERT_EQ(rank.Call(operation), ncclSuccess);
       EXPECT_EQ(rank.plans().kept(), ++made);
     }
-    // Another buffer needs no other plan, since the data travel with the announcement.
+    // A call on another buffer uses the same plan, because the data travel with the announcement.
     std::vector<float> other(65);
     const CollectiveOperation moved{.send = reinterpret_cast<std::byte*>(send.data()),
                                     .recv = reinterpret_cast<std::byte*>(other.data()),
@@ -189,7 +191,7 @@ TEST(PlanCache, LargeAndRootedCallsHaveNone) {
   });
 }
 
-// A wrong call is refused as ever, however often the right one ran.
+// A wrong call is refused, even after many correct calls with the same arguments.
 TEST(PlanCache, RefusesWhatTheOrdinaryPathRefuses) {
   ForEachRank(2, [&](Rank& rank, int /*number*/) {
     std::vector<float> data(64, 1);
@@ -207,8 +209,8 @@ TEST(PlanCache, RefusesWhatTheOrdinaryPathRefuses) {
   });
 }
 
-// A call that was queued when the communicator was revoked. Its data would take the place of those that a
-// peer has yet to read.
+// The communicator is interrupted before a queued call runs. The call must not announce its data, which would
+// overwrite data that a peer has yet to read.
 TEST(PlanCache, AnInterruptedRankAnnouncesNothing) {
   ForEachRank(2, [&](Rank& rank, int number) {
     if (number != 0) return;
@@ -226,7 +228,7 @@ TEST(PlanCache, AnInterruptedRankAnnouncesNothing) {
   });
 }
 
-// A planner that answers as a tuner may: another number of channels, or another algorithm, from some call on.
+// Changes its answer from some call on, as a tuner may: another number of channels, or another algorithm.
 class ChangingPlanner final : public Planner {
  public:
   PlanResult<CollectiveConfig> Choose(const PlannedBatch&) override { return Answer(asked_++); }
@@ -272,7 +274,7 @@ TEST(PlanCache, FollowsAPlannerThatChangesItsMind) {
   });
 }
 
-// A peer that comes late, or never: the caller returns, and the stream tells.
+// The peer does not join the second call. The caller returns, and the stream reports the error after Abort.
 TEST(PlanCache, AbortEndsACallWhosePeerNeverComes) {
   const auto communicators = MakeCommunicators(2);
   Rank first(communicators[0]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The planner with and without a plugin. This program itself is the plugin (STATIC_PLUGIN): its answers are
-// set by each test.
+// The planner with and without a plugin. This program itself is the plugin (STATIC_PLUGIN). Each test sets
+// the plugin's answers.
 #include "src/hostccl/planner.h"
 
 #include <gmock/gmock.h>
@@ -133,7 +133,7 @@ TEST(Planner, OnlyWhatHostcclImplementsIsChosen) {
   InChildProcess([] {
     WithScript();
     g_script.answer = [](Table table, int*) {
-      // Prices everything at zero, impossible pairs too.
+      // The plugin prices every pair at zero, including impossible pairs.
       for (int a = 0; a < NCCL_NUM_ALGORITHMS; ++a) {
         for (int p = 0; p < NCCL_NUM_PROTOCOLS; ++p) table[a][p] = 0;
       }
@@ -239,7 +239,7 @@ TEST(Planner, AnErrorOfInitFailsTheCommunicator) {
   });
 }
 
-// ncclCommAbort on another thread calls Finalize while a call asks the plugin.
+// Another thread calls Finalize, as ncclCommAbort does, while the plugin answers a question.
 TEST(Planner, FinalizeWaitsForAQuestionAndLaterOnesGoWithoutThePlugin) {
   InChildProcess([] {
     WithScript();
@@ -284,7 +284,7 @@ TEST(Planner, EditedConstantsChangeTheModel) {
     g_script.edit = [](ncclTunerConstants_v5_t* constants) {
       for (int p = 0; p < NCCL_NUM_PROTOCOLS; ++p) constants->baseLatencies[0][p] = 1e6;
       constants->baseLatencies[1][0] = constants->baseLatencies[1][1] = 1e6;
-      constants->baseLatencies[5][2] = 1e6;  // NVLSTree
+      constants->baseLatencies[5][2] = 1e6;  // This is NVLSTree with Simple.
     };
     const auto planner = Make();
     EXPECT_EQ(ChosenFor(*planner, Collective::kAllReduce, 64),
@@ -475,7 +475,8 @@ TEST(Planner, TheBasicPluginIsFoundByPathAndByName) {
   const std::string folder = DYNAMICCL_TEST_PLUGIN_FOLDER;
   const std::string path = folder + "/libnccl-tuner-basic.so";
 #ifdef __SANITIZE_ADDRESS__
-  const std::vector<std::string> names{path};  // its dlopen does not look along the program's run path
+  // The sanitizer's dlopen does not search the program's run path.
+  const std::vector<std::string> names{path};
 #else
   const std::vector<std::string> names{path, "libnccl-tuner-basic.so", "basic"};
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks as processes: shared memory is handed over, nothing is left in /dev/shm, and a killed rank does not
-// hang the others.
+// Ranks as processes. They share memory by handing over descriptors and leave nothing in /dev/shm. A killed
+// rank does not make the others hang.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -37,7 +37,7 @@ pid_t Start(int rank, int n_ranks, const int (&pipe_ends)[2], const char* behavi
   return child;
 }
 
-// Wait statuses by rank.
+// Runs the ranks and returns their wait statuses by rank.
 std::vector<int> RunRanks(int n_ranks, const char* behaviour) {
   int pipe_ends[2];
   EXPECT_EQ(::pipe(pipe_ends), 0);
@@ -73,7 +73,7 @@ TEST(ProcessRanks, AKilledRankGivesTheOthersARemoteError) {
   EXPECT_EQ(SharedMemoryNames(), before);
 }
 
-// The child has copies of the rank's sockets, as a worker of a data loader has.
+// The forked child has copies of the rank's sockets, as a worker of a data loader has.
 TEST(ProcessRanks, AKilledRankIsNoticedAlthoughAForkedChildOfItLives) {
   for (const char* behaviour : {"orphan", "orphan_hosts"}) {
     const std::vector<int> statuses = RunRanks(3, behaviour);

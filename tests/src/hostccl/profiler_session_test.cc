@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of a profiler plugin while another thread ends the session, as ncclCommAbort does.
+// Calls to a profiler plugin while another thread ends the session, as ncclCommAbort does.
 #include "src/hostccl/plugin_host/profiler_session.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The plugin's context and the handle of its events.
+// The plugin's context. It is also the handle of each event.
 struct Plugin {
   ProfilerSession* session = nullptr;
   std::thread ends;
@@ -20,7 +20,7 @@ struct Plugin {
   std::atomic<int> finalizes{0};
 };
 
-// Another thread finalizes the session while the plugin is in this function.
+// Starts a thread that finalizes the session while the plugin is still in this function.
 ncclResult_t StartWhileAnotherThreadFinalizes(void* context, void** handle, ncclProfilerEventDescr_v7_t*) {
   auto& plugin = *static_cast<Plugin*>(context);
   ++plugin.starts;

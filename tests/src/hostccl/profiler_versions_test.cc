@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What profiler plugins of every version are told: order, parents, counts, times. Each test is a process of
-// its own, since a process has one profiler.
+// The events that profiler plugins of every version receive: order, parents, counts and times. Each test runs
+// in a process of its own, because a process has only one profiler.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ struct Recorded {
   int stop_order = 0;
 };
 
-// Everything that the plugin was told.
+// Records everything that the plugin receives.
 struct Recorder {
   std::mutex mutex;
   int wanted_mask = 0;
@@ -41,7 +41,7 @@ struct Recorder {
   int inits = 0;
   int finalizes = 0;
   int order = 0;
-  std::map<int, uint64_t> ids;  // by rank
+  std::map<int, uint64_t> ids;  // Communicator ids by rank.
   std::vector<std::unique_ptr<Recorded>> events;
   std::vector<std::unique_ptr<int>> contexts;
 };
@@ -90,7 +90,7 @@ EXPORTED ncclResult_t scriptedRecord(void* handle, int state, uint64_t timer) {
   EXPECT_EQ(recorded->stops, 0) << "a state after the stop";
   recorded->states.push_back(state);
   recorded->stop_timer = timer;
-  return ncclInternalError;  // must not reach the program
+  return ncclInternalError;  // The program must not see this error.
 }
 
 EXPORTED ncclResult_t scriptedFinalize(void* context) {
@@ -135,7 +135,7 @@ void OneAllReduce(RankContext& rank) {
   EXPECT_EQ(data, Floats(kCount, 2));
 }
 
-// Events of a kind in the order of their starts; of one rank with `rank` >= 0.
+// Returns the events of kind `type` in the order of their starts. With `rank` >= 0, only that rank's events.
 std::vector<const Recorded*> Of(uint64_t type, int rank = -1) {
   std::vector<const Recorded*> found;
   for (const auto& recorded : g_recorder.events) {
@@ -151,7 +151,7 @@ bool Encloses(const Recorded& outer, const Recorded& inner) {
 
 class ProfilerVersion : public ::testing::TestWithParam<int> {};
 
-// Lowest version that knows a kind of event.
+// Returns the lowest plugin version that has this kind of event.
 int Since(uint64_t type) {
   if (type == ncclProfileKernelCh) return 3;
   if (type == ncclProfileKernelPhase) return 7;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random collective calls, the same on all ranks for a seed: which call, with which config, on which data.
+// Random collective calls. A seed gives the same call, config and data on all ranks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace dynamiccl::testing {
 
 struct RandomCall {
   hostccl::CollectiveOperation operation;
-  bool multiplies = false;  // PreMulSum: even ranks by 1, odd ranks by 2
+  bool multiplies = false;  // PreMulSum: even ranks multiply by 1, odd ranks by 2.
   bool in_place = false;
   size_t misalignment = 0;
   uint64_t data_seed = 0;
@@ -40,7 +40,7 @@ class RandomCalls {
  public:
   RandomCalls(uint64_t seed, int n_ranks, int n_nodes = 1) : random_(seed), n_ranks_(n_ranks) {
     for (const hostccl::AlgorithmEntry& entry : hostccl::AllAlgorithms()) {
-      // PAT is for one rank a node, but its lanes do not ask.
+      // RunsOn allows PAT only with one rank per node, but PAT's lanes run on any layout.
       const bool runs =
           entry.algorithm == Algorithm::kPat || hostccl::RunsOn(entry.algorithm, n_ranks, n_nodes);
       if (runs) algorithms_.push_back(entry);
@@ -80,7 +80,8 @@ class RandomCalls {
     } while (!legal.test(ConfigIndex(entry.algorithm, protocol)));
     return protocol;
   }
-  // The protocol's own; too small, odd or too large; any.
+  // Half of the draws are 0, which means the protocol's own size. The rest may be too small, odd or too
+  // large.
   size_t ChunkBytes() {
     switch (Below(4)) {
       case 0:
@@ -92,7 +93,7 @@ class RandomCalls {
     }
   }
   size_t Below(size_t limit) { return random_() % limit; }
-  // A few elements, around a power of two, or up to 300 KiB.
+  // Draws a small count, a count around a power of two, or one of up to 300 KiB.
   size_t Count(size_t element_bytes) {
     switch (Below(4)) {
       case 0:
@@ -111,7 +112,7 @@ class RandomCalls {
   std::vector<hostccl::AlgorithmEntry> algorithms_;
 };
 
-// Memory of a call: private, or shared as ncclMemAlloc gives it.
+// The memory of a call. It is private, or shared like memory from ncclMemAlloc.
 class CallMemory {
  public:
   CallMemory(size_t bytes, bool shared) : shared_(shared ? AllocateSharedBuffer(bytes).value() : nullptr) {
@@ -131,7 +132,7 @@ class CallMemory {
   std::vector<std::byte> private_;
 };
 
-// One rank's buffers for a call, and whether the result is what the serial reference gives.
+// The buffers of one rank for a call. The object can compare the result with the serial reference.
 class CallBuffers {
  public:
   CallBuffers(const RandomCall& call, int rank, int n_ranks, bool shared = false)
@@ -168,7 +169,7 @@ class CallBuffers {
     return operation;
   }
 
-  // Index of the first wrong element, or -1.
+  // Returns the index of the first wrong element, or -1 if there is none.
   int64_t FirstMismatch() const {
     std::vector<Values> inputs;
     for (int rank = 0; rank < n_ranks_; ++rank) {
@@ -193,9 +194,10 @@ class CallBuffers {
 
  private:
   static double Multiplier(int rank) { return 1 + rank % 2; }
-  // 1, 2 or 3 (products below 2^6: only the first five ranks have a 2), so that every type holds every
-  // partial result exactly; averages are of multiples of the number of ranks, of bytes with many ranks 0 or
-  // n. fp8 has three significant bits: in its sums one rank gives a number and the others zero.
+  // Elements are 1, 2 or 3, so that every type holds every partial result exactly. Products stay below 2^6,
+  // because only the first five ranks have a 2. Averages use multiples of the number of ranks n, or only 0
+  // and n for one-byte types with many ranks. fp8 has three significant bits, so only one rank gives a number
+  // to a sum and the others give zero.
   Values Input(int rank) const {
     std::mt19937_64 random(call_.data_seed + static_cast<uint64_t>(rank));
     Values values(send_count_);
@@ -220,7 +222,7 @@ class CallBuffers {
       values[i] = !mine ? 0 : op == ReduceOp::kAvg ? 1 : values[i];
     }
   }
-  // Blocks in the buffer that holds one from each rank in `gathering`, and a single one otherwise.
+  // Returns the number of blocks in a buffer. In `gathering` it has one block per rank, otherwise one block.
   size_t Blocks(Collective gathering) const {
     return call_.operation.collective == gathering ? static_cast<size_t>(n_ranks_) : 1;
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank as a process of its own that checks random calls against the serial reference:
-// random_rank_program RANK N_RANKS READ_FD WRITE_FD BEHAVIOUR. The unique id comes through a pipe. Exit code
-// 0: as expected.
+// random_rank_program RANK N_RANKS READ_FD WRITE_FD BEHAVIOUR. The unique id comes through a pipe. The exit
+// code is 0 if the rank behaves as expected.
 //   random  random collectives and transfers
-//   split   the same in communicators of even and odd ranks, and in one with the order reversed
+//   split   the same on communicators of the even and the odd ranks, and on one with the reversed order
 //   abort   rank 1 aborts in the middle; the others must get ncclRemoteError
 //   sums    AllReduce, AllGather and ReduceScatter with any number of ranks
 //   die     rank 1 kills itself in the middle; the others must get ncclRemoteError
@@ -28,7 +28,7 @@ using dynamiccl::testing::RandomCalls;
 using CommunicatorPointer = std::shared_ptr<Communicator>;
 
 constexpr int kRounds = 40;
-// In the middle of the rounds of those who die.
+// Rank 1 dies or aborts at this round, in the middle of its rounds.
 constexpr int kFatalRound = 10;
 constexpr uint64_t kSeed = 4711;
 
@@ -45,7 +45,7 @@ ncclResult_t RunOne(const CommunicatorPointer& communicator, const RandomCall& c
   return result;
 }
 
-// Everybody sends everybody a megabyte and a bit of its own.
+// Every rank sends its own data of just over 1 MiB to every rank.
 bool ExchangeWithAll(const CommunicatorPointer& communicator) {
   constexpr size_t kBytes = (1 << 20) + 13;
   const int n = communicator->n_ranks();

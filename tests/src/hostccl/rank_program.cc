@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank as a process of its own, for process_ranks_test: rank_program RANK N_RANKS READ_FD WRITE_FD
-// BEHAVIOUR. The unique id comes through a pipe; rank 0 writes one copy for each of the others. Exit code 0:
-// as expected.
+// BEHAVIOUR. The unique id comes through a pipe; rank 0 writes one copy for each of the others. The exit code
+// is 0 if the rank behaves as expected.
 //   sum   30 AllReduce calls, each checked
-//   opposite  two communicators, which odd ranks use in the other order
-//   life  init, 5 AllReduce calls, a split, one more in it, finalize, destroy. Exit code 0: all went well, 3:
-//         ncclRemoteError, 1: anything else
-//   short_life  as life, but with fewer elements, and rank 0 comes late and is killed soon
+//   opposite  two communicators, which odd ranks use in the opposite order
+//   life  init, 5 AllReduce calls, a split, one call on the split communicator, finalize, destroy. Exit code
+//         0: success, 3: ncclRemoteError, 1: anything else
+//   short_life  as life, but with fewer elements; rank 0 comes late and is killed soon after
 //   die   as sum, but rank 1 kills itself after the tenth call; the others must get ncclRemoteError
-//   orphan   as die, but a child that rank 1 forked lives longer; the others must not wait for the time-out
+//   orphan   as die, but a forked child of rank 1 lives longer; the others must not wait for the time-out
 //   orphan_hosts  as orphan, with each rank on a "host" of its own
-//   shrink   as die, and then the others go on without it
-//   plugin   the tuner's init fails on rank 1: it gets the plugin's own result, the others ncclRemoteError
-//   settings rank 1 has other HOSTCCL_CHANNELS: all must get ncclInvalidArgument, with the setting and the
-//   rank
+//   shrink   as die, but the others then continue on a communicator without rank 1
+//   plugin   the tuner's init fails on rank 1, which gets the plugin's own result; the others get
+//            ncclRemoteError
+//   settings rank 1 has another HOSTCCL_CHANNELS: all ranks must get ncclInvalidArgument, with the setting
+//            and the rank in the message
 #include <unistd.h>
 #include <algorithm>
 #include <chrono>
@@ -31,7 +32,7 @@ namespace {
 
 bool plugin_fails = false;
 
-// A result that hostccl gives for nothing else here.
+// hostccl returns this result for no other reason in this program.
 ncclResult_t InitTuner(void**, uint64_t, size_t, size_t, ncclDebugLogger_t, ncclNvlDomainInfo_v5_t*,
                        ncclTunerConstants_v5_t*) {
   return plugin_fails ? ncclUnhandledCudaError : ncclSuccess;
@@ -47,7 +48,7 @@ ncclResult_t FinalizeTuner(void*) {
 
 }  // namespace
 
-// The program is its own plugin (NCCL_TUNER_PLUGIN=STATIC_PLUGIN).
+// The program is its own tuner plugin (NCCL_TUNER_PLUGIN=STATIC_PLUGIN).
 extern "C" __attribute__((visibility("default")))
 const ncclTuner_v5_t ncclTunerPlugin_v5 = {"rank_program", InitTuner, ChooseNothing, FinalizeTuner};
 
@@ -58,7 +59,7 @@ int Fail(const char* what) {
   return 1;
 }
 
-// All 1, over the ranks of a communicator made without the dead rank 1.
+// Shrinks `comm` by the dead rank 1 and checks a sum of ones on the new communicator.
 int GoOnWithoutTheDead(ncclComm_t comm, int n_ranks, cudaStream_t stream) {
   int dead = 1;
   ncclComm_t rest = nullptr;
@@ -70,7 +71,7 @@ int GoOnWithoutTheDead(ncclComm_t comm, int n_ranks, cudaStream_t stream) {
   return ncclCommDestroy(rest) == ncclSuccess && ncclCommAbort(comm) == ncclSuccess ? 0 : Fail("destroy");
 }
 
-// Forks a child that lives until the test closes its end of the pipe, which it does once all ranks have
+// Forks a child that lives until the test closes its end of the pipe. The test does so when all ranks have
 // ended.
 void LeaveChildBehind(int read_end) {
   if (::fork() != 0) return;
@@ -80,7 +81,7 @@ void LeaveChildBehind(int read_end) {
   ::_exit(0);
 }
 
-// Ends a rank whose peer has died.
+// Ends a rank whose peer has died. Fails if only the time-out has revealed the death.
 int EndAfterDeath(ncclComm_t comm) {
   const std::string reason = ncclGetLastError(comm);
   if (reason.find("no progress") != std::string::npos) return Fail("only the time-out told of the death");
@@ -111,7 +112,7 @@ int Run(int rank, int n_ranks, const ncclUniqueId& id, const std::string& behavi
   if (behaviour == "plugin") return InitWithFailingPlugin(rank, n_ranks, id);
   if (behaviour == "settings") return InitWithOtherSettings(rank, n_ranks, id);
   const bool one_dies = behaviour != "sum";
-  // Between hosts, what rank 1 posted in its last call may not have been sent when it dies.
+  // Between hosts, the data of rank 1's last call may still be unsent when it dies.
   const int last_whole = behaviour == "orphan_hosts" ? 8 : 9;
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
@@ -139,7 +140,7 @@ int Run(int rank, int n_ranks, const ncclUniqueId& id, const std::string& behavi
   return one_dies ? 1 : 0;
 }
 
-// Each call has a stream of its own, as two independent parts of a program would have.
+// Each communicator has a stream of its own, as two independent parts of a program would have.
 int RunOpposite(int rank, int n_ranks, const ncclUniqueId& id) {
   ncclComm_t comms[2] = {};
   cudaStream_t streams[2] = {};
@@ -164,7 +165,7 @@ int RunOpposite(int rank, int n_ranks, const ncclUniqueId& id) {
   return 0;
 }
 
-// 0, 3 or 1 as for `life`.
+// Returns the exit code of the behaviour "life".
 int CodeOf(ncclResult_t result, const char* what) {
   if (result == ncclSuccess) return 0;
   if (result == ncclRemoteError) return 3;
@@ -182,8 +183,8 @@ int Sum(ncclComm_t comm, cudaStream_t stream, size_t count) {
   return CodeOf(result, "all-reduce");
 }
 
-// Returns after 0.1 s. The process is killed 0.2 s later. On a machine that stands still in between, the
-// others see the death earlier: they then end with the same error, for another reason.
+// Returns after 0.1 s; the process is killed 0.2 s later. If the machine stalls in between, the other ranks
+// see the death earlier. They then end with the same error for another reason.
 void ComeLateAndDie() {
   constexpr std::chrono::milliseconds kLate{100};
   std::this_thread::sleep_for(kLate);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every set of kernels against the portable one, bit for bit; fp8 against tables computed from the formats.
+// Compares every set of kernels with the portable set, bit for bit, and fp8 with tables computed from the
+// formats.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,8 +15,8 @@ namespace {
 
 using dynamiccl::testing::Float8Values;
 
-// Kinds of numbers where sets could differ: any bits, NaNs, infinities, zeros of both signs, denormals, the
-// ends of the range.
+// Returns numbers for which the sets could differ: any bits, NaNs, infinities, zeros of both signs,
+// denormals, and the ends of the range.
 uint64_t AdversarialBits(std::mt19937_64& random, size_t element_bytes) {
   const uint64_t any = random();
   const uint64_t sign = random() % 2 << (8 * element_bytes - 1);
@@ -23,7 +24,8 @@ uint64_t AdversarialBits(std::mt19937_64& random, size_t element_bytes) {
     case 0:
       return sign | (any & 7);
     case 1: {
-      // All ones but the sign and a few low bits: NaN, infinity or the largest number, by format.
+      // All bits are 1 except the sign and a few low bits. The format decides whether this is a NaN, an
+      // infinity or the largest number.
       const uint64_t ones = ~uint64_t{0} >> (64 - 8 * element_bytes + 1);
       return sign | (ones << random() % (8 * element_bytes - 1) & ones);
     }
@@ -42,7 +44,7 @@ std::vector<std::byte> Adversarial(std::mt19937_64& random, DataType type, size_
   return data;
 }
 
-// One drawn combination; runs on copies of the same buffers with any set.
+// One random combination. It can run with any kernel set on copies of the same buffers.
 struct Drawn {
   DataType type;
   ReduceOp op;
@@ -53,7 +55,7 @@ struct Drawn {
   bool in_place = false;
   uint64_t streamed = 0;
   std::vector<std::vector<std::byte>> inputs;
-  std::vector<size_t> shifts;  // misalignment of inputs, then of outputs
+  std::vector<size_t> shifts;  // Misalignment in bytes: first of the inputs, then of the outputs.
   std::vector<std::optional<ElementValue>> multipliers;
 
   std::string Describe() const {
@@ -84,7 +86,7 @@ Drawn Draw(std::mt19937_64& random, DataType type, ReduceOp op) {
   return drawn;
 }
 
-// The whole output buffers, with what lies around them.
+// Returns the whole output buffers, including the bytes around the data.
 std::vector<std::vector<std::byte>> Outputs(const Drawn& drawn, KernelSet set) {
   const size_t bytes = drawn.count * ElementBytes(drawn.type);
   std::vector<std::vector<std::byte>> buffers;
@@ -112,7 +114,7 @@ std::vector<std::vector<std::byte>> Outputs(const Drawn& drawn, KernelSet set) {
                 .multipliers = any ? multipliers.data() : nullptr,
                 .streamed = drawn.streamed},
                drawn.divisor);
-  // By where they were aligned, so that buffers of two runs compare.
+  // Each result begins at its buffer's aligned start, so that buffers of two runs can be compared.
   std::vector<std::vector<std::byte>> results;
   for (auto& buffer : buffers) {
     const auto start =
@@ -146,7 +148,7 @@ TEST(ReduceKernels, EverySetEqualsThePortableOneBitForBit) {
 constexpr DataType kNarrow[] = {DataType::kFloat16, DataType::kBfloat16, DataType::kFloat8e4m3,
                                 DataType::kFloat8e5m2};
 
-// Numbers around every rounding boundary of the narrow formats.
+// The numbers lie around every rounding boundary of the narrow formats.
 TEST(ReduceKernels, EverySetRoundsAndWidensAlike) {
   std::vector<float> numbers;
   for (uint32_t upper = 0; upper < 0x10000; ++upper) {
@@ -167,7 +169,8 @@ TEST(ReduceKernels, EverySetRoundsAndWidensAlike) {
       return narrow;
     };
     const auto expected = convert(KernelSet::kPortable);
-    // NaNs may keep other payloads here: a combination makes them one before it narrows.
+    // NaNs may differ in their payload here, because a combination replaces any NaN by one value before it
+    // narrows.
     const auto same = [&](const std::vector<std::byte>& got) {
       for (size_t i = 0; i < numbers.size(); ++i) {
         if (numbers[i] != numbers[i]) continue;
@@ -192,7 +195,7 @@ TEST(HalfFloat, IsWhatThePortableKernelsGive) {
     ASSERT_TRUE(std::isnan(wide) ? std::isnan(got)
                                  : std::bit_cast<uint32_t>(wide) == std::bit_cast<uint32_t>(got))
         << bits;
-    // The numbers around each border between two halves, and the border itself.
+    // Tests the border between two neighbouring halves and the numbers around it.
     for (const int64_t offset : {0, 1, 0x0fff, 0x1000, 0x1001, 0x1fff}) {
       const auto value = std::bit_cast<float>(static_cast<uint32_t>(std::bit_cast<uint32_t>(got) + offset));
       uint16_t narrow = 0;
@@ -202,7 +205,8 @@ TEST(HalfFloat, IsWhatThePortableKernelsGive) {
   }
 }
 
-// The nearest number of the format, the one with an even last bit of two; the largest for what is beyond.
+// Returns the nearest number of the format. A tie goes to the even last bit, and larger numbers to the
+// largest.
 uint8_t NearestFloat8(DataType type, float value) {
   const uint8_t largest = type == DataType::kFloat8e4m3 ? 0x7e : 0x7b;
   if (std::isnan(value)) return type == DataType::kFloat8e4m3 ? 0x7f : 0x7e;
@@ -247,7 +251,7 @@ TEST(ReduceKernels, Float8OfAllPairsIsTheNearest) {
         const auto a = static_cast<float>(values[static_cast<size_t>(left[i])]);
         const auto b = static_cast<float>(values[static_cast<size_t>(right[i])]);
         const uint8_t expected = NearestFloat8(type, Apply(op, a, b));
-        // Which of two zeros max and min give is a matter of order.
+        // The order of the operands decides which of two zeros max and min return.
         if (a == 0 && b == 0 && op != ReduceOp::kSum && op != ReduceOp::kProd) continue;
         ASSERT_EQ(static_cast<uint8_t>(out[i]), expected)
             << dynamiccl::Name(type) << " " << a << " " << dynamiccl::Name(op) << " " << b;
@@ -257,7 +261,8 @@ TEST(ReduceKernels, Float8OfAllPairsIsTheNearest) {
 }
 
 TEST(ReduceKernels, AverageOfFloat8IsRoundedOnce) {
-  // 3 + 5 + 6 + 7 = 21 is no e4m3 number, 21 / 4 = 5.25 lies between 5 and 5.5 and goes to the even 5.
+  // The sum 3 + 5 + 6 + 7 = 21 is no e4m3 number. 21 / 4 = 5.25 lies between 5 and 5.5 and rounds to the even
+  // 5.
   std::byte values[4];
   for (size_t i = 0; i < 4; ++i)
     dynamiccl::testing::StoreElement(DataType::kFloat8e4m3, &values[i], std::array{3, 5, 6, 7}[i]);
@@ -301,7 +306,8 @@ TEST(ReduceKernels, AMultiplierIsOfTheDataTypeAndRoundsToIt) {
   EXPECT_EQ(multiplied(DataType::kInt64, 1 << 20, -3), -3.0 * (1 << 20));
   EXPECT_EQ(multiplied(DataType::kUint8, 200, 2), 144);
   EXPECT_EQ(multiplied(DataType::kFloat64, 0.1, 3), 0.1 * 3);
-  EXPECT_EQ(multiplied(DataType::kFloat16, 2047, 3), 6140);  // 6141 has 13 bits
+  // The exact product 6141 needs 13 significant bits.
+  EXPECT_EQ(multiplied(DataType::kFloat16, 2047, 3), 6140);
   EXPECT_EQ(multiplied(DataType::kFloat8e4m3, 448, 2), 448);
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank as a process of its own that makes communicators with fewer and with more ranks than the first:
-// regroup_rank_program RANK N_RANKS READ_FD WRITE_FD BEHAVIOUR. Unique ids come through a pipe. Exit code 0:
-// as expected.
-//   shrink   without rank 1, and what is left without its first rank
-//   halve    without the odd ranks, and the even ones go on
-//   bereave  rank 0, who made the id, kills itself in a call; the others go on without it
-//   grow     all ranks but the last exist, the last is new; then again without rank 0
+// regroup_rank_program RANK N_RANKS READ_FD WRITE_FD BEHAVIOUR. Unique ids come through a pipe. The exit code
+// is 0 if the rank behaves as expected.
+//   shrink   shrinks by rank 1, and then shrinks the result by its first rank
+//   halve    shrinks by the odd ranks; the even ranks continue
+//   bereave  rank 0, which made the id, kills itself in a call; the others continue without it
+//   grow     all ranks but the last exist, and the last joins; then the communicator shrinks by rank 0
 #include <sched.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ int Fail(const char* what) {
   return 1;
 }
 
-// Ids for the ranks that wait for one, in a pipe that all have open at both ends.
+// A unique id for rank `to`. The ids lie in a pipe of which every rank has both ends.
 struct PostedId {
   int to = 0;
   ncclUniqueId id{};
@@ -36,7 +36,7 @@ bool Post(int fd, const PostedId& posted) {
   return ::write(fd, &posted, sizeof(posted)) == sizeof(posted);
 }
 
-// Puts back what is for others.
+// Reads the id for `rank`. Writes ids for other ranks back to the pipe.
 bool Take(const int (&pipe_ends)[2], int rank, ncclUniqueId& id) {
   PostedId posted;
   while (::read(pipe_ends[0], &posted, sizeof(posted)) == sizeof(posted)) {
@@ -82,7 +82,7 @@ int CheckCalls(ncclComm_t comm, cudaStream_t stream, int expected_ranks) {
   return 0;
 }
 
-// What is left of `comm` without the excluded ranks works; it is handed on in `rest`.
+// Shrinks `comm` by the excluded ranks and checks the new communicator. Returns that communicator in `rest`.
 int ShrinkTo(ncclComm_t comm, std::vector<int> excluded, int flags, cudaStream_t stream, ncclComm_t& rest) {
   int n = 0;
   if (ncclCommCount(comm, &n) != ncclSuccess) return Fail("count");
@@ -126,7 +126,7 @@ int Bereave(const Rank& self) {
   return ncclCommDestroy(rest) == ncclSuccess ? 0 : Fail("destroy");
 }
 
-// `self.comm` is null on the new rank.
+// `self.comm` is null on the rank that joins.
 int Grow(const Rank& self) {
   const int newcomer = self.n_ranks - 1;
   PostedId posted{newcomer, {}};
@@ -149,7 +149,7 @@ int Grow(const Rank& self) {
   return 0;
 }
 
-// The first communicator, over `n_ranks` ranks.
+// Creates the first communicator, over `n_ranks` ranks.
 int Init(Rank& self, int n_ranks) {
   ncclUniqueId id{};
   if (self.rank == 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shrink and Grow with ranks as processes, on one host and on pretended ones (HOSTCCL_HOSTID): groups that
-// lose a host, gain one, and lose the rank that made the id.
+// Shrink and Grow with ranks as processes, on one host and on several pretended hosts (HOSTCCL_HOSTID). The
+// groups lose a host, gain a host, and lose the rank that made the id.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -20,7 +20,7 @@ const auto* const kOwnNamespaces = ::testing::AddGlobalTestEnvironment(new testi
 struct Case {
   const char* name;
   const char* behaviour;
-  const char* hosts;  // of the ranks in turn, a letter each
+  const char* hosts;  // One letter per rank names the rank's host.
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -46,7 +46,8 @@ TEST_P(Regroup, TheNewCommunicatorsWork) {
   EXPECT_EQ(Leftovers(), before);
 }
 
-// The odd ranks are a host: "halve" leaves one host of two, "shrink" ranks of both, and then one of each.
+// With two hosts, the odd ranks are on host b. "halve" leaves only host a. "shrink" leaves ranks of both
+// hosts, and then one rank of each.
 constexpr Case kCases[] = {{"ShrinkOneHost", "shrink", "aaaa"},    {"ShrinkTwoHosts", "shrink", "abab"},
                            {"ShrinkThreeHosts", "shrink", "abca"}, {"HalveTwoHosts", "halve", "ababa"},
                            {"BereaveOneHost", "bereave", "aaa"},   {"BereaveTwoHosts", "bereave", "abab"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks on several hosts: once pretended over loopback (HOSTCCL_HOSTID), which runs everywhere, and once in
-// two network namespaces joined by a veth pair, which needs the right to make them.
+// Ranks on several hosts. One test pretends the hosts over loopback (HOSTCCL_HOSTID) and runs everywhere. The
+// other joins two network namespaces by a veth pair and needs the right to create them.
 #include <gtest/gtest.h>
 
 #include "tests/support/rank_processes.h"
@@ -37,8 +37,8 @@ void ExpectGoodEnds(const std::vector<RankEnd>& ends, const Case& c) {
 
 class PretendedHosts : public ::testing::TestWithParam<Case> {};
 
-// Ranks 0 and 1 on hosts of their own, the others in turn on both: with three or more ranks there are peers
-// of both kinds.
+// Ranks 0 and 1 are on different hosts, and the others alternate between both. With three or more ranks, a
+// rank has peers on its own host and on the other one.
 TEST_P(PretendedHosts, Work) {
   const auto before = Leftovers();
   const auto on_host = [](int rank) {
@@ -53,7 +53,7 @@ constexpr Case kCases[] = {{2, "random"}, {3, "random"}, {4, "random"},
                            {4, "split"},  {3, "abort"},  {3, "die"}};
 INSTANTIATE_TEST_SUITE_P(Ranks, PretendedHosts, ::testing::ValuesIn(kCases));
 
-// Two namespaces, 10.83.77.1 and .2; removed with all that is in them.
+// Two namespaces with the addresses 10.83.77.1 and .2. The destructor removes them with all their contents.
 class TwoNamespaces {
  public:
   TwoNamespaces() : tag_("hcl" + std::to_string(::getpid())) {

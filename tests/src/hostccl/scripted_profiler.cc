@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A profiler plugin of version PROFILER_VERSION that hands every event to the program. Compiled once per
-// version: what a version's descriptor does not have is left out by the compiler.
+// A profiler plugin of version PROFILER_VERSION that forwards every event to the program. It is compiled once
+// per version. The compiler drops members that the version's descriptor lacks.
 #include "tests/src/hostccl/scripted_profiler.h"
 
 #include <type_traits>
@@ -97,7 +97,7 @@ ncclResult_t Record(void* handle, ncclProfilerEventState_t state, StateArguments
   return scriptedRecord(handle, state, TimerOf(arguments));
 }
 
-// The three forms of init; the compiler picks the one that this version's member has.
+// The three signatures of init. The compiler picks the one that this version's struct has.
 [[maybe_unused]] ncclResult_t Init(void** context, int* mask) {
   return scriptedInit(context, 0, -1, mask);
 }

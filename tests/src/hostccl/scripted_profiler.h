@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recording profiler plugins forward to: the test program keeps their events.
+// The functions to which the profiler plugins forward events. The test program records the events.
 #pragma once
 
 #include "src/nccl_abi/profiler_types.h"
 
 extern "C" {
 
-// The members that the tests look at; those that a version or kind of event does not have stay as here.
-// Names that the library wrote outlive the plugin; the empty ones here are the plugin's and do not.
+// The members that the tests check. A member that a version or a kind of event lacks keeps its default.
+// Strings from the library outlive the plugin. The empty default strings belong to the plugin and do not.
 struct ScriptedEvent {
   uint64_t type = 0;
   void* parent = nullptr;
@@ -17,8 +17,8 @@ struct ScriptedEvent {
   const char* type_name = "";
   const char* algorithm = "";
   const char* protocol = "";
-  int function_number = -1;   // version 1
-  int algorithm_number = -1;  // version 1
+  int function_number = -1;   // In version 1 only.
+  int algorithm_number = -1;  // In version 1 only.
   uint64_t sequence = 0;
   size_t count = 0;
   int channels = -1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks of this process on emulated links: a topology of their own, what they booked, and how long it took.
+// Helpers for ranks of this process on emulated links: a topology of their own, the booked bytes, and elapsed
+// time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@
 
 namespace dynamiccl::testing {
 
-// A topology file for the ranks that are started while it lives.
+// A topology file for the ranks that start during the lifetime of this object.
 class TopologyScope {
  public:
   explicit TopologyScope(const std::string& text)
@@ -34,7 +35,7 @@ class TopologyScope {
   std::filesystem::path path_;
 };
 
-// The earliest moment at which a rank came here: what it or another rank does afterwards cannot be before it.
+// The time of the first Note of any rank. Nothing that a rank does after its Note can be earlier.
 class FirstStart {
  public:
   void Note() {
@@ -53,7 +54,7 @@ inline LinkAnswer Ask(const LinkRequest& request) {
   return answer.value_or(LinkAnswer{});
 }
 
-// While rank 0 has its communicator.
+// Returns the bytes booked on all links. Rank 0 must still have its communicator.
 inline uint64_t BytesOnLinks() {
   const LinkAnswer answer = Ask({});
   EXPECT_EQ(answer.jobs.size(), 1u);

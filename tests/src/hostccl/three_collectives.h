@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AllReduce, AllGather and ReduceScatter with any number of ranks, each element checked.
+// Runs AllReduce, AllGather and ReduceScatter with any number of ranks and checks each element.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace dynamiccl::testing {
 
-// Sends start + rank; what is expected in element i is `expected(i)`.
+// Element i of the sent data is i + rank. Element i of the result must equal `expected(i)`.
 template <typename Expected>
 bool RunAndCheck(const std::shared_ptr<hostccl::Communicator>& communicator,
                  hostccl::CollectiveOperation operation, size_t sent, size_t received, Expected expected) {
@@ -29,7 +29,7 @@ bool RunAndCheck(const std::shared_ptr<hostccl::Communicator>& communicator,
   return true;
 }
 
-// `count` elements a rank.
+// `count` is the number of elements per rank.
 inline bool ThreeCollectivesAreRight(const std::shared_ptr<hostccl::Communicator>& communicator, size_t count,
                                      const CollectiveConfig& config) {
   const auto n = static_cast<size_t>(communicator->n_ranks());

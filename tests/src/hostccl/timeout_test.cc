@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long communicators wait: the user's setting, what the program asks for, the default.
+// How long communicators wait: by the user's setting, by the program's request, or by default.
 #include "src/hostccl/timeout.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ int64_t Milliseconds() {
   return timeout ? *timeout : -1;
 }
 
-// One test: what was asked for stays for the process.
+// All checks are in one test, because the process keeps the longest request.
 TEST(Timeout, IsTheLongestAskedForUnlessTheUserSetsIt) {
   ::unsetenv("HOSTCCL_TIMEOUT_MS");
   EXPECT_EQ(Milliseconds(), 30000);

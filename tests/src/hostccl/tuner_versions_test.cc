@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tuner plugins of versions 2 to 7: each is a small object of its own (scripted_tuner_v2.cc ...) whose
-// functions forward to this program, and is found by file name, by suffix or inside a network plugin.
+// Tuner plugins of versions 2 to 7. Each is a small object of its own (scripted_tuner_v2.cc ...) whose
+// functions forward to this program. The planner finds it by file name, by suffix, or inside a network
+// plugin.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -28,8 +29,8 @@ struct Script {
   size_t n_ranks = 0;
   size_t n_nodes = 0;
   ScriptedQuestion question{};
-  std::vector<double> bandwidths;  // llMaxBws of one node, by row
-  double new_bandwidth = 0;        // for all of these; 0: they stay
+  std::vector<double> bandwidths;  // The llMaxBws of one node, by row.
+  double new_bandwidth = 0;        // If it is not 0, it replaces all of these.
 };
 Script g_script;
 
@@ -112,7 +113,7 @@ class TunerVersion : public ::testing::TestWithParam<int> {
   static void UsePlugin() { ::setenv("NCCL_TUNER_PLUGIN", PluginFile(GetParam()).c_str(), 1); }
 };
 
-// NCCL 2.22 and 2.23 look for versions 3 and 2 only.
+// NCCL 2.22 and 2.23 look only for versions 3 and 2.
 TEST_P(TunerVersion, IsFoundByAReleaseThatKnowsIt) {
   InChildProcess([] {
     UsePlugin();
@@ -171,7 +172,7 @@ TEST_P(TunerVersion, SeesWhetherBuffersAreRegisteredFromVersion4) {
 INSTANTIATE_TEST_SUITE_P(All, TunerVersion, ::testing::Values(2, 3, 4, 5, 6, 7),
                          [](const auto& version) { return fmt::format("v{}", version.param); });
 
-// Constants whose rows of llMaxBws begin with 1, 2, 3, 4 and, for Rubin, 5.
+// Returns constants whose rows of llMaxBws begin with 1, 2, 3, 4 and, for Rubin, 5.
 ncclTunerConstants_v7_t NumberedRows() {
   ncclTunerConstants_v7_t constants{};
   for (int row = 0; row < 5; ++row) constants.llMaxBws[row][0] = row + 1;
@@ -182,7 +183,7 @@ ncclTunerConstants_v7_t NumberedRows() {
 void LogNothing(ncclDebugLogLevel, unsigned long, const char*, int, const char*, ...) {}
 
 ncclResult_t InitPlugin(int version, ncclTunerConstants_v7_t* constants) {
-  static DynamicLibrary library;  // stays loaded while its functions are used
+  static DynamicLibrary library;  // The library stays loaded while its functions are in use.
   auto opened = DynamicLibrary::Open(PluginFile(version), RTLD_NOW | RTLD_LOCAL);
   EXPECT_TRUE(opened);
   library = std::move(*opened);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small numbers stored in NCCL's types at any alignment: what the collective tests feed and compare.
+// Small numbers stored in NCCL's types at any alignment. The collective tests send and compare them.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ double Load(const std::byte* at) {
   return static_cast<double>(typed);
 }
 
-// What an fp8 number means, from the formats of OCP.
+// Returns the value of fp8 bits by the OCP formats.
 inline double Float8Value(DataType type, int bits) {
   const int mantissa_bits = type == DataType::kFloat8e4m3 ? 3 : 2;
   const int bias = type == DataType::kFloat8e4m3 ? 7 : 15;
@@ -53,8 +53,8 @@ inline const std::array<double, 256>& Float8Values(DataType type) {
   return type == DataType::kFloat8e4m3 ? e4m3 : e5m2;
 }
 
-// Of a number that the format lacks, the next larger one's; past the last one a NaN's. Positive ones come in
-// order.
+// Returns the bits of `value`, or of the next larger magnitude if the format lacks `value`. Beyond the
+// largest number it returns a NaN. The search works because positive values increase with their bits.
 inline uint8_t Float8Bits(DataType type, double value) {
   const auto& values = Float8Values(type);
   const auto* const end = values.begin() + (type == DataType::kFloat8e4m3 ? 0x7f : 0x7d);
@@ -63,7 +63,7 @@ inline uint8_t Float8Bits(DataType type, double value) {
   return static_cast<uint8_t>((found - values.begin()) | (std::signbit(value) ? 0x80 : 0));
 }
 
-// Exact for numbers with at most 8 significant bits: bf16 is the upper half of fp32.
+// Exact for numbers with at most 8 significant bits, because bf16 is the upper half of fp32.
 inline void StoreElement(DataType type, std::byte* at, double value) {
   switch (type) {
     case DataType::kInt8:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is compared between two headers of NCCL's C API: a name and its value, or the spelling of a function's
-// type. The list (abi_values.inc) is compiled once against each header.
+// Values for the comparison of two headers of NCCL's C API: a name with its number, or with the spelling of a
+// function's type. The list (abi_values.inc) is compiled once for each header.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@ struct AbiValue {
   std::string value;
 };
 
-// What an initialiser sets, byte for byte. The structure must be static: only then are the bytes between its
-// members zero.
+// Records the bytes that an initialiser sets. The structure must be static, because only then are the padding
+// bytes zero.
 template <typename Structure>
 AbiValue InitialBytes(const char* name, const Structure& structure) {
   return {std::string("initialiser of ") + name,
           {reinterpret_cast<const char*>(&structure), sizeof(structure)}};
 }
 
-std::vector<AbiValue> OwnValues();     // against src/nccl_abi/nccl_api.h
-std::vector<AbiValue> NvidiaValues();  // against NVIDIA's nccl.h
+std::vector<AbiValue> OwnValues();     // Measures src/nccl_abi/nccl_api.h.
+std::vector<AbiValue> NvidiaValues();  // Measures NVIDIA's nccl.h.
 
 }  // namespace dynamiccl::abi

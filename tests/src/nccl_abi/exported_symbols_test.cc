@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hostccl's libnccl.so.2 exports what NVIDIA's exports, strong and weak alike: a program linked against one
-// runs on the other.
+// hostccl's libnccl.so.2 must export the same strong and weak symbols as NVIDIA's. A program linked against
+// one then runs on the other.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -13,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-// Symbol and nm's letter for it: T strong, W weak.
+// Maps a symbol to nm's letter for it: T for strong, W for weak.
 using Symbols = std::map<std::string, std::string>;
 
 Symbols ExportsOf(const std::string& library) {
@@ -28,7 +28,7 @@ Symbols ExportsOf(const std::string& library) {
   return symbols;
 }
 
-// What only one of the two has, and why.
+// The symbols that only one of the two libraries has, with the reason.
 const std::map<std::string, std::string> kReasons = {
     {"ncclResetDebugInitInternal", "not in nccl.h: an entry of NVIDIA's own"},
     {"ncclLLA2ACalcSlots",
@@ -37,7 +37,7 @@ const std::map<std::string, std::string> kReasons = {
 };
 
 bool IsExpected(const std::string& name) {
-  // Streams, events and buffers of machines without CUDA (src/nccl_abi/host_stream.h).
+  // These are streams, events and buffers for machines without CUDA (src/nccl_abi/host_stream.h).
   return kReasons.contains(name) || name.rfind("hostccl", 0) == 0;
 }
 

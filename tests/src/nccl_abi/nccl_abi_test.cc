@@ -25,8 +25,8 @@ TEST(NcclAbi, EqualsNvidiasHeader) {
   }
 }
 
-// Sizes that NVIDIA's library uses, read from its debug information (`gdb -ex 'ptype /o ncclTuner_v6_t'
-// libnccl.so.2`).
+// These are the sizes in NVIDIA's library, read from its debug information (`gdb -ex 'ptype /o
+// ncclTuner_v6_t' libnccl.so.2`).
 TEST(TunerAbi, LayoutsAreNvidias) {
   EXPECT_EQ(offsetof(ncclTuner_v2_t, getCollInfo), 16u);
   EXPECT_EQ(offsetof(ncclTuner_v3_t, getCollInfo), 16u);
@@ -42,7 +42,7 @@ TEST(TunerAbi, LayoutsAreNvidias) {
   EXPECT_EQ(sizeof(ncclNvlDomainInfo_v5_t), 12u);
 }
 
-// No library of NCCL 2.32.6 was at hand. Sizes are those of its header (src/include/plugin/tuner/tuner_v7.h).
+// The sizes are those of the header of NCCL 2.32.6 (src/include/plugin/tuner/tuner_v7.h), not of a library.
 TEST(TunerAbi, Version7HasARowMore) {
   EXPECT_EQ(sizeof(ncclTuner_v7_t), sizeof(ncclTuner_v6_t));
   EXPECT_EQ(offsetof(ncclTuner_v7_t, getChunkSize), 32u);

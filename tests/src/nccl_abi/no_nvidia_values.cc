@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In place of nvidia_values.cc where NVIDIA's header was not found.
+// Replaces nvidia_values.cc if NVIDIA's header was not found.
 #include "tests/src/nccl_abi/abi_values.h"
 
 namespace dynamiccl::abi {

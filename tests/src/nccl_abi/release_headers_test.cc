@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of NCCL's functions against NVIDIA's own nccl.h of every release that tools/setup/fetch_nccl.sh
-// has put into the cache: nothing is missing, nothing is declared differently, and each function came when
-// the table says. It is read as text, since one program can include one nccl.h only.
+// Compares the table of NCCL's functions with NVIDIA's own nccl.h of every release that
+// tools/setup/fetch_nccl.sh has put into the cache. No function may be missing or declared differently, and
+// each must have come in the release that the table states. The headers are read as text, because a program
+// can include only one nccl.h.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,12 +21,12 @@
 namespace dynamiccl {
 namespace {
 
-constexpr int kOldest = 21801;  // the table does not say when older functions came
+constexpr int kOldest = 21801;  // The table does not state when older functions came.
 
 struct Declared {
   int since = 0;
   std::string result;
-  std::string parameters;  // types only, without spaces, separated by ','
+  std::string parameters;  // Only types, without spaces, separated by ','.
 };
 
 std::string WithoutSpaces(std::string text) {
@@ -33,7 +34,7 @@ std::string WithoutSpaces(std::string text) {
   return text;
 }
 
-// "const void* sendbuff" is "constvoid*": a name is the last word, where there are two or more.
+// Returns "constvoid*" for "const void* sendbuff". If there are two or more words, the last one is a name.
 std::string TypeOf(const std::string& parameter) {
   static const std::regex kNamed(
       R"(^\s*((?:const\s+)?\w+(?:\s+(?:int|const))?\s*(?:\*\s*(?:const)?\s*)*)\s*(\w+)?\s*$)");
@@ -48,7 +49,7 @@ std::string TypesOf(std::string parameters) {
   for (std::string parameter; std::getline(each, parameter, ',');) {
     types += (types.empty() ? "" : ",") + TypeOf(parameter);
   }
-  // 2.30.4 names the structure where later releases name a pointer to it.
+  // Release 2.30.4 names the structure, and later releases name a pointer to it.
   types = std::regex_replace(types, std::regex(R"(ncclParamHandle_t\*+)"), "ncclParamHandle_t");
   return types == "void" ? "" : types;
 }
@@ -69,7 +70,7 @@ std::map<std::string, Declared> OwnTable() {
 std::map<std::string, Declared> HeaderTable(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  // Comments; then macros that would stand before a declaration.
+  // Removes comments, because the pattern below does not know them.
   text = std::regex_replace(text, std::regex(R"(//[^\n]*|/\*([^*]|\*(?!/))*\*/)"), " ");
   static const std::regex kFunction(
       R"((ncclResult_t|const\s+char\s*\*|void)\s+nccl(\w+)\s*\(([^()]*)\)\s*;)");
@@ -89,7 +90,7 @@ std::filesystem::path Wheels() {
   return base / "dynamiccl" / "wheels";
 }
 
-// Headers by release: 22809 for 2.28.9.
+// Returns the headers by release number: 22809 for 2.28.9.
 std::map<int, std::filesystem::path> Headers() {
   std::map<int, std::filesystem::path> headers;
   std::error_code error;
@@ -142,7 +143,7 @@ TEST(ReleaseHeaders, DeclareWhatTheTableSays) {
   }
 }
 
-// The comparison sees what it is for.
+// The comparison must detect wrong declarations.
 TEST(ReleaseHeaders, AWrongDeclarationIsSeen) {
   auto header = OwnTable();
   header["AllReduce"].parameters += ",int";

@@ -34,14 +34,14 @@ TEST(ChooseConfig, TakesWhatAllNetworksPromise) {
 TEST(ChooseConfig, LeavesNcclAloneWhereOneNetworkDoesNotPromise) {
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kTree, Protocol::kLL);
   policy->tensors.config_weights_3[1][0] = 0;
-  // At 256 MB the cost model is far from Tree/LL: the second network sees no gain.
+  // At 256 MB the cost model is far from Tree/LL, so the second network predicts no gain.
   const ConfigChoice choice = ChooseConfig(*policy, TwoNodes(), Question(Collective::kAllReduce, 256 << 20));
   EXPECT_EQ(choice.reason, ChoiceReason::kNoPromise);
   EXPECT_TRUE(choice.config.leaves_nccl_alone());
   EXPECT_EQ(choice.predicted_gain, 0);
 }
 
-// One tree that adds `octaves` to what Tree costs.
+// Adds one decision tree that adds `octaves` to the predicted time of Tree.
 void AddTree(PolicyTensors& t, double octaves) {
   t.trees.count = 1;
   for (auto& node : t.tree_nodes[0]) node[1] = 32767;
@@ -60,16 +60,17 @@ TEST(ChooseConfig, LeavesNcclAloneWhereTheTreesDoNotPromise) {
   EXPECT_FALSE(ChooseConfig(*policy, TwoNodes(), question).config.algorithm == Algorithm::kTree &&
                promised.default_config.algorithm != Algorithm::kTree);
   policy->tensors.trees.base =
-      3 << 16;  // the same for every config: changes what is predicted, not the choice
+      3 << 16;  // This is the same for every config. It changes the prediction, but not the choice.
   AddTree(policy->tensors, -1);
   const ConfigChoice shifted = ChooseConfig(*policy, TwoNodes(), question);
   EXPECT_EQ(shifted.config, promised.config);
   EXPECT_EQ(shifted.predicted_gain, promised.predicted_gain);
-  EXPECT_EQ(shifted.predicted_log2 - promised.predicted_log2, 3 << 15);  // half of the mean is the trees'
+  // The trees count for half of the mean.
+  EXPECT_EQ(shifted.predicted_log2 - promised.predicted_log2, 3 << 15);
 }
 
 TEST(ChooseConfig, GateIsThreePercentOverTheDefault) {
-  // Networks that know nothing: the default is the cheapest of the model, so no action promises anything.
+  // These networks predict nothing. The default is the model's cheapest config, so no action promises a gain.
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kTree, Protocol::kLL);
   for (auto& network : policy->tensors.config_weights_3) network[0] = 0;
   for (uint64_t bytes = 64; bytes < (1u << 30); bytes *= 4) {
@@ -124,7 +125,7 @@ TEST(ChooseConfig, IsAPureFunction) {
   }
 }
 
-// The same network in double precision.
+// Computes the same network in double precision.
 double DoubleResidual(const PolicyTensors& t, int n, const ConfigInputs& inputs) {
   std::vector<double> first(kConfigHidden), second(kConfigHidden);
   const auto scale = [&](int layer) { return std::exp2(t.config.fraction_bits[layer]); };
@@ -157,7 +158,7 @@ TEST(PredictResiduals, FollowTheRealNetwork) {
   }
 }
 
-// From the leaf upwards: a leaf is reached where every comparison on its way agrees.
+// Walks from each leaf upwards. A leaf is reached if every comparison on its path agrees.
 int32_t TreeByItsLeaves(const PolicyTensors& t, int tree, const ConfigInputs& inputs) {
   for (int leaf = 0; leaf < kTreeLeaves; ++leaf) {
     bool reached = true;
@@ -178,7 +179,7 @@ TEST(PredictTreeResidual, ReachesTheLeafThatAllComparisonsLeadTo) {
     ConfigInputs inputs{};
     for (size_t f = 0; f < size_t{kConfigFeatures}; ++f)
       inputs[f] = static_cast<int16_t>(static_cast<int>(random() % 65535) - 32767);
-    // A third of the inputs lie on a threshold.
+    // One third of the inputs lie on a threshold.
     const auto& split = t.tree_nodes[round % kTrees][round % kTreeNodes];
     if (round % 3 == 0) inputs[static_cast<size_t>(split[0])] = split[1];
     int32_t expected = t.trees.base;

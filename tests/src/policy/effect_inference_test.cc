@@ -32,7 +32,7 @@ TEST(EffectFeatures, AreTheSubjectInFixedPoint) {
   subject.slowness = 2;
   subject.share = 0.75;
   subject.memory = MemoryPressure::kHigh;
-  subject.fabric.inter = {1.024, 1.024};  // 2^10 ns and 2^10 MB/s
+  subject.fabric.inter = {1.024, 1.024};  // These are 2^10 ns and 2^10 MB/s.
   EXPECT_EQ(InputOf(subject, F::kAllGather) + InputOf(subject, F::kReduceScatter), 2 * 4096);
   EXPECT_EQ(InputOf(subject, F::kAllReduce), 0);
   EXPECT_EQ(InputOf(subject, F::kBytes), 20 * 4096 / 8);
@@ -68,7 +68,7 @@ TEST(EffectFeatures, StayWithinTheirLimits) {
   for (size_t i = 0; i < kEffectFeatures; ++i) EXPECT_LE(std::abs(inputs[i]), kEffectLimits[i]) << i;
 }
 
-// Computes a network in doubles, from the numbers that its integers stand for.
+// Computes a network in doubles from the numbers that its integers represent.
 double InDoubles(const PolicyTensors& t, int n, const EffectInputs& inputs) {
   const auto cut = [](double x) { return std::clamp(x, 0.0, 2.0); };
   std::array<double, kEffectHidden> first{}, second{};
@@ -112,12 +112,13 @@ TEST(PredictEffect, SaysNothingBeyondTrainingOrWithoutIt) {
   EXPECT_FALSE(PredictEffect(test::MakeRandomPolicy(3)->tensors, OneChannelOfRing()));
   const auto policy = test::MakeRandomPolicyWithEffects(3);
   const auto ranks = static_cast<size_t>(EffectFeature::kRanks);
-  policy->tensors.effect_domain_min[ranks] = 1024;  // two ranks
-  policy->tensors.effect_domain_max[ranks] = 2048;  // four ranks
+  policy->tensors.effect_domain_min[ranks] = 1024;  // This is two ranks.
+  policy->tensors.effect_domain_max[ranks] = 2048;  // This is four ranks.
   EXPECT_FALSE(PredictEffect(policy->tensors, OneChannelOfRing()));
 }
 
-// Config, collectives, ranks and nodes are never unknown, so a 0 in all training data is an answer.
+// Config, collectives, ranks and nodes are always known. If one of them is 0 in all training data, the answer
+// is that training never saw it.
 TEST(PredictEffect, SaysNothingAboutConfigsAndJobsThatTrainingNeverSaw) {
   using F = EffectFeature;
   const auto never = [](F input, void (*change)(EffectSubject&)) {

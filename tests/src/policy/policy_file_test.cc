@@ -37,7 +37,7 @@ std::vector<std::byte> Sample() {
   return FormatPolicy(*test::MakeRandomPolicy(1));
 }
 
-// Puts the digest of damaged bytes in order, so that the checks behind it are reached.
+// Corrects the digest of damaged bytes, so that the checks after the digest are reached.
 void Reseal(std::vector<std::byte>& bytes) {
   const size_t end = bytes.size() - kTrailerBytes;
   const Sha256Digest digest = Sha256Of(std::span<const std::byte>(bytes).first(end));
@@ -69,7 +69,7 @@ TEST_F(TemporaryFolder, PolicySurvivesWritingAndReading) {
   EXPECT_EQ(FormatPolicy(**read), FormatPolicy(*policy));
 }
 
-// A file of format version 3.
+// Returns a file of format version 3.
 std::vector<std::byte> SampleWithEffects() {
   return FormatPolicy(*test::MakeRandomPolicyWithEffects(1));
 }
@@ -158,7 +158,7 @@ TEST(PolicyFile, AnyFlippedBitIsRefused) {
   std::mt19937_64 random(11);
   for (int i = 0; i < 3000; ++i) {
     std::vector<std::byte> damaged = whole;
-    // Half of the flips in header and table.
+    // Half of the flips hit the header and the table.
     const size_t at = random() % (i % 2 == 0 ? 1200 : whole.size());
     damaged[at] ^= std::byte{1} << (random() % 8);
     ASSERT_FALSE(ParsePolicy(damaged, "damaged")) << "byte " << at;

@@ -8,7 +8,7 @@
 namespace dynamiccl {
 namespace {
 
-// What NCCL itself uses is known from its cost table, although the model expects something else of it.
+// NCCL's cost table shows which pair NCCL itself uses, even if the model expects another one.
 TEST(UnlikeFirst, NcclsOwnPairComesFirstHoweverTheModelPricesIt) {
   const auto [input, question] = test::ProbeQuestion();
   const CollectiveConfig tree_ll{Algorithm::kTree, Protocol::kLL, 0};

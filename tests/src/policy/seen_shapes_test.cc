@@ -35,7 +35,8 @@ TEST(SeenShapes, EachPartOfAShapeMakesItNew) {
   EXPECT_EQ(seen.CallsSinceNew(10), 4u);
 }
 
-// Against a set, of fewer shapes than there is room for: new once, at first.
+// Compares with a set. There are fewer shapes than the object has room for, so a shape is new only the first
+// time.
 TEST(SeenShapes, IsASetAsLongAsThereIsRoom) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     std::mt19937_64 random(seed);

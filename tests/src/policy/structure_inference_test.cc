@@ -21,7 +21,7 @@ CollectiveCall RandomCall(std::mt19937_64& random) {
   return call;
 }
 
-// The same network in double precision with the true functions.
+// Computes the same network in double precision with exact activation functions.
 class DoubleLstm {
  public:
   explicit DoubleLstm(const PolicyTensors& t) : t_(t) {}
@@ -61,7 +61,8 @@ TEST(StructureInference, FollowsTheRealNetworkWithinTheTablesStep) {
   DoubleLstm reference(policy->tensors);
   for (int step = 0; step < 64; ++step) {
     const CallToken token = tokenizer.Next(RandomCall(random));
-    // The reference goes on from the integer state: what is tested is one step, not chaos.
+    // The reference continues from the integer state. The test compares single steps, because small errors
+    // grow over many steps.
     for (int u = 0; u < kStructureHidden; ++u) {
       reference.hidden[u] = state.hidden[u] / double{kTokenOne};
       reference.cell[u] = state.cell[u] / double{kTokenOne};
@@ -104,7 +105,7 @@ TEST(StructureInference, AStageMustWinForTheHoldingTime) {
   for (int call = 5; call <= 9; ++call) EXPECT_EQ(agent.Step({}).stage, ZeroStage::kStage3) << call;
 }
 
-// Steps of three sizes; then the buckets are another size.
+// Steps have calls of three sizes, and later the buckets have another size.
 TEST(StructureInference, ANewShapeInASettledJobIsAChangeOnce) {
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kTree, Protocol::kLL);
   policy->tensors.structure.settled_calls = 100;
@@ -123,7 +124,7 @@ TEST(StructureInference, ANewShapeInASettledJobIsAChangeOnce) {
 TEST(StructureInference, ASurpriseIsAChangeFromTheThresholdOn) {
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kTree, Protocol::kLL);
   PolicyTensors& t = policy->tensors;
-  // AllReduces are expected, by 3 in the logits.
+  // The network expects AllReduce by a lead of 3 in the logits.
   t.head_bias[kNextCollectiveRow + static_cast<int>(Collective::kAllReduce)] =
       3 * kTokenOne << t.structure.head_fraction_bits;
   t.structure.surprise = 3 << kUnlikelihoodFractionBits;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every set of vector instructions against the network written down as plainly as the policy file's grammar
-// says it, over random weights, weights and states at the ends of their ranges, and the golden vectors.
+// Compares every set of vector instructions with a plain version of the policy file's network. The tests use
+// random weights, weights and states at the ends of their ranges, and the golden vectors.
 #include "src/policy/structure_network.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ int64_t Entry(const int16_t* table, int64_t pre_activation, int shift) {
   return table[std::clamp(RoundHalfUp(pre_activation, shift), -kHalf, kHalf - 1) + kHalf];
 }
 
-// docs/formats/policy_file.md in 64 bits, on the tensors as they lie in the file.
+// Computes docs/formats/policy_file.md in 64 bits, on the tensors in the order of the file.
 class PlainNetwork {
  public:
   explicit PlainNetwork(const PolicyTensors& tensors) : t_(tensors) {}
@@ -72,13 +72,13 @@ class PlainNetwork {
   const PolicyTensors& t_;
 };
 
-// Where PackedStructure has a row of the gates.
+// Returns the row at which PackedStructure keeps a row of the gates.
 int PackedGateRow(int row) {
   const int gate = row / kStructureHidden, unit = row % kStructureHidden;
   return unit / kBlockUnits * kBlockRows + gate * kBlockUnits + unit % kBlockUnits;
 }
 
-// The class that leads all others by the margin, plus 1, or 0.
+// Returns the class that leads all others by the margin, plus 1. Returns 0 if there is none.
 int PlainWinner(const int32_t* logits, int classes, int32_t margin) {
   for (int best = 0; best < classes; ++best) {
     bool leads = true;
@@ -128,7 +128,7 @@ CallToken RandomToken(std::mt19937_64& random, bool extreme) {
   return token;
 }
 
-// Of what the weights leave of int32, every second time all.
+// Returns a bias from the room that the weights leave in int32. In half of the cases it takes all the room.
 int32_t Bias(int64_t largest_sum, int shift, std::mt19937_64& random) {
   const int64_t room = std::numeric_limits<int32_t>::max() - largest_sum - (int64_t{1} << (shift - 1));
   const int64_t bias = random() % 2 == 0 ? room : static_cast<int64_t>(random() % 4096) % (room + 1);
@@ -151,7 +151,8 @@ void GiveBiasesAllRoom(PolicyTensors& t, std::mt19937_64& random) {
   }
 }
 
-// Weights at the ends of int16's range, as many as sums that fit allow; the tables are random too.
+// Makes a policy with weights at the ends of int16's range, as many as sums can hold. The tables are random
+// too.
 std::unique_ptr<Policy> MakeExtremePolicy(uint64_t seed) {
   auto policy = test::MakeRandomPolicy(seed);
   PolicyTensors& t = policy->tensors;
@@ -177,8 +178,8 @@ std::unique_ptr<Policy> MakeExtremePolicy(uint64_t seed) {
   return policy;
 }
 
-// Gates that are wide open and candidates of one: cells run to the ends of their range. The first one stays
-// at the upper end, the second at the lower, whatever comes.
+// Makes a policy with open gates and candidates of one, so that cells run to the ends of their range. For any
+// input, the first cell stays at the upper end and the second at the lower end.
 std::unique_ptr<Policy> MakeSaturatingPolicy(uint64_t seed) {
   auto policy = test::MakeRandomPolicy(seed);
   PolicyTensors& t = policy->tensors;
@@ -239,7 +240,7 @@ TEST_P(StructureNetworkOf, WeightsAtTheEndsOfTheirRangeGiveThePlainNetworksBits)
   }
 }
 
-// Logits as far apart as a sum in int32 allows, at the smallest shift, and equal ones.
+// The logits are as far apart as a sum in int32 allows, at the smallest shift. Some are equal.
 TEST_P(StructureNetworkOf, LeadsAtTheEndsOfTheirRangeAreJudgedRight) {
   auto policy = test::MakeRandomPolicy(3);
   PolicyTensors& t = policy->tensors;
@@ -283,7 +284,7 @@ TEST_P(StructureNetworkOf, SaturatedCellsGiveThePlainNetworksBits) {
     std::mt19937_64 random(seed);
     const auto policy = MakeSaturatingPolicy(seed);
     ASSERT_NO_FATAL_FAILURE(ExpectEqualSteps(policy->tensors, random, seed % 2 == 0));
-    // The test is one of saturation.
+    // This checks that the cells really are saturated.
     const StructureNetwork network(policy->tensors, GetParam());
     LstmState state;
     for (int step = 0; step < 9; ++step) network.Step({}, state);
@@ -324,7 +325,7 @@ TEST_P(StructureNetworkOf, GateSumsAreThePlainNetworks) {
   }
 }
 
-// Longer streams than the plain network is fast enough for, zero tokens among them.
+// The streams are longer than the plain network can compute in time. They contain zero tokens.
 TEST_P(StructureNetworkOf, LongStreamsGiveThePortableBits) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     const auto policy = seed % 3 == 0   ? MakeSaturatingPolicy(seed)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is remembered against what is computed: over automata with fewer and with more states than there is
-// room for, and over networks whose calls repeat, are disturbed, and go on under another policy.
+// Compares remembered transitions with computed ones. The tests use automata with fewer and with more states
+// than the memory holds, and networks. Their calls repeat, are disturbed, and continue under another policy.
 #include "src/policy/visited_states.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,8 @@ CollectiveCall CallOf(uint64_t kind) {
   return call;
 }
 
-// An automaton that is known: states are numbers, and a call leads to a number that is mixed from both.
+// An automaton with known transitions. States are numbers, and a call leads to a number mixed from the state
+// and the call.
 class KnownAutomaton {
  public:
   explicit KnownAutomaton(uint32_t states) : states_(states) {}
@@ -35,7 +36,7 @@ class KnownAutomaton {
   }
   static StructureState StateOf(uint32_t number) {
     StructureState state;
-    // Many states a bucket: hidden values alone do not tell them apart.
+    // Many states share a bucket, so hidden values alone do not identify them.
     state.network.hidden[3] = static_cast<int16_t>(number / 4);
     state.network.cell[7] = static_cast<int32_t>(number);
     state.recognised.next_role[0] = static_cast<Role>(number % kLabelledRoles);
@@ -47,7 +48,7 @@ class KnownAutomaton {
   const uint32_t states_;
 };
 
-// Walks `steps` calls of `kinds` kinds; how many of them were known.
+// Walks `steps` calls of `kinds` kinds. Returns how many transitions were known.
 uint64_t Walk(VisitedStates& visited, uint32_t states, uint64_t kinds, uint64_t steps, uint64_t seed) {
   const KnownAutomaton automaton(states);
   std::mt19937_64 random(seed);
@@ -76,7 +77,7 @@ uint64_t Walk(VisitedStates& visited, uint32_t states, uint64_t kinds, uint64_t 
 
 TEST(VisitedStates, FewStatesAreSoonAllKnown) {
   VisitedStates visited;
-  // Two ways on from each of 100 states, as many as are kept.
+  // Each of 100 states has two transitions, which is as many as are kept.
   EXPECT_GE(Walk(visited, 100, 2, 10'000, 1), 9'700u);
 }
 
@@ -106,9 +107,9 @@ TEST(VisitedStates, WhatNeverRepeatsIsLeftAloneForAWhile) {
       visited.AddTransition(CallOf(first + i), state);
     }
   };
-  // Full, and full once more: now it rests.
+  // The memory is full without any repetition, so it rests for kPauseCalls calls.
   go(VisitedStates::kStates + 1, 1);
-  // Equal calls between equal states are not noticed.
+  // During the rest it does not notice equal calls between equal states.
   for (uint64_t i = 1; i < VisitedStates::kPauseCalls; ++i) {
     ASSERT_EQ(visited.Follow(CallOf(0)), nullptr) << i;
     visited.AddTransition(CallOf(0), StructureState{});
@@ -122,7 +123,7 @@ TEST(VisitedStates, WhatNeverRepeatsIsLeftAloneForAWhile) {
   FAIL() << "it did not begin again";
 }
 
-// As a communicator's that is gone, with a call still inside.
+// The memory of a destroyed communicator is given back while a call still uses it.
 TEST(VisitedStates, MemoryThatWasGivenBackHoldsNoWayOn) {
   VisitedStates visited;
   Walk(visited, 1000, 2, 20'000, 1);
@@ -159,7 +160,7 @@ TEST(VisitedStates, EveryPartOfACallCounts) {
   EXPECT_NE(visited.Follow(elsewhere), nullptr) << "no part of the token";
 }
 
-// The agent without a memory.
+// The agent without the memory of transitions.
 class PlainStructure {
  public:
   explicit PlainStructure(const Policy& policy) : network_(policy.tensors) {}
@@ -169,7 +170,7 @@ class PlainStructure {
     const int surprise =
         next_.collective[NextCollectiveClass(call.collective)] + next_.size[NextSizeClass(call.bytes)];
     answer_.surprise = static_cast<uint16_t>(surprise);
-    // Asked of every call: its shape counts as seen whatever the surprise says.
+    // This runs for every call, because its shape counts as seen whatever the surprise is.
     const bool is_new_shape = IsNewShape(call);
     answer_.changed = surprise >= thresholds.surprise || is_new_shape;
     network_.StepOverCall(tokenizer_.Next(call), state_);
@@ -184,7 +185,7 @@ class PlainStructure {
   const LstmState& state() const { return state_; }
 
  private:
-  // By a plain set; as many shapes as these jobs have, there is room for.
+  // Uses a plain set, since these jobs have no more shapes than the agent has room for.
   bool IsNewShape(const CollectiveCall& call) {
     ++calls_;
     const auto shape = std::tuple(call.collective, call.bytes, call.data_type, call.op);
@@ -212,7 +213,7 @@ class PlainStructure {
   int32_t held_ = 0;
 };
 
-// Decides on the slightest lead; forgets as trained ones do when its weights are small.
+// Makes a policy that decides on the smallest lead. With small weights it forgets, as trained networks do.
 std::unique_ptr<Policy> MakePolicy(uint64_t seed, int divisor) {
   auto policy = test::MakeRandomPolicy(seed);
   PolicyTensors& t = policy->tensors;
@@ -226,7 +227,7 @@ std::unique_ptr<Policy> MakePolicy(uint64_t seed, int divisor) {
   return policy;
 }
 
-// Steps of `period` calls, one call in `disturbed` another one.
+// A job with steps of `period` calls. One call in `disturbed` is another one.
 class Job {
  public:
   Job(uint64_t seed, size_t period, uint64_t disturbed)
@@ -283,7 +284,7 @@ TEST(VisitedStates, ANetworkThatForgetsComesBackToTheSameBits) {
   EXPECT_GE(equal, 100) << "steps in a row that ended in the same state";
 }
 
-// The step that interposer_overhead_bench repeats: AllReduces of 16 sizes.
+// The step is that of interposer_overhead_bench: AllReduces of 16 sizes.
 TEST(VisitedStates, TheStarterPolicyIsBackInAnEarlierStateWithin640Calls) {
   const auto policy = ReadPolicyFile(STARTER_POLICY);
   ASSERT_TRUE(policy) << policy.error().message;

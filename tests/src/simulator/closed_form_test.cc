@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prices against step counts taken from rings and trees that the test builds and walks itself.
+// Compares prices with step counts from rings and trees that the test builds and walks itself.
 #include "src/simulator/closed_form.h"
 
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@ System WithPath(Algorithm algorithm, Protocol protocol, const PathCosts& costs, 
   return system;
 }
 
-// What a chunk that starts at rank 0 meets on its way around the ring of ranks in order, `rounds` times,
-// stopping before it would be at a rank for the last time again: hops by kind, as thousands and ones.
+// Counts the hops of a chunk that travels `rounds` times n - 1 steps around the ring of ranks in order.
+// Returns the hops inside nodes plus 1000 times the hops across nodes.
 double WalkRing(int n_ranks, int ranks_per_node, int rounds) {
   int inside = 0;
   int across = 0;
@@ -46,7 +46,7 @@ TEST(ClosedForm, RingCountsTheHopsOfAWalkAroundIt) {
   }
 }
 
-// Bytes that one rank sends in a ring all-reduce of `bytes`, chunk by chunk.
+// Adds up the bytes that one rank sends in a ring all-reduce of `bytes`, chunk by chunk.
 TEST(ClosedForm, RingSendsWhatTheChunksAddUpTo) {
   const int n = 6;
   const uint64_t bytes = 6 << 20;
@@ -59,8 +59,9 @@ TEST(ClosedForm, RingSendsWhatTheChunksAddUpTo) {
               sent / 5e3, 1e-6);
 }
 
-// The deepest leaf of a tree whose node k has the parent k with its lowest set bit cleared after adding it
-// up, as NCCL's btree; found by walking from every node to the root.
+// Returns the depth of the deepest leaf of NCCL's binary tree, by walking from every node to the root. A
+// node's parent has the node's lowest set bit moved up by one place, or cleared if that is beyond the last
+// node.
 int DepthOfTree(int nodes) {
   int deepest = 0;
   for (int node = 0; node < nodes; ++node) {
@@ -168,7 +169,8 @@ TEST(ClosedForm, ResidualsMeetTheirPointsAndAreInterpolatedBetweenThem) {
   EXPECT_NEAR(log_factor(16, 2048), 1.5, 1e-6);
   EXPECT_NEAR(log_factor(64, 1 << 20), 3.0, 1e-6);
   EXPECT_NEAR(log_factor(4, 8), 0.0, 1e-6);
-  system.residual_reach = 0.5;  // an octave away from both: 0.5 (1 - 0.25) / (1 - 0.0625) of each
+  // Both points are one octave away, so each counts 0.5 (1 - 0.25) / (1 - 0.0625).
+  system.residual_reach = 0.5;
   EXPECT_NEAR(log_factor(16, 1024), 0.4 * (0.0 + 2.0), 1e-6);
   EXPECT_NEAR(log_factor(64, 1 << 20), 1.5, 1e-6);
   EXPECT_NEAR(log_factor(32, 4096), 3.0, 1e-6);
@@ -176,12 +178,13 @@ TEST(ClosedForm, ResidualsMeetTheirPointsAndAreInterpolatedBetweenThem) {
   EXPECT_NEAR(log_factor(16, 1024), 0, 1e-6);
   EXPECT_NEAR(log_factor(32, 4096), 3.0, 1e-6);
   system.residual_reach = 1;
-  system.drift_bytes_per_rank = 64;  // 1024 bytes at 16 ranks are 512 at 8 and 2048 at 32
+  // 1024 bytes at 16 ranks correspond to 512 at 8 ranks and to 2048 at 32 ranks.
+  system.drift_bytes_per_rank = 64;
   EXPECT_NEAR(log_factor(16, 1024), (0.0 + 2.5) / 2, 1e-6);
   EXPECT_NEAR(log_factor(32, 1024), 2.0, 1e-6);
   system.drift_bytes_per_rank = 65;
   EXPECT_NEAR(log_factor(16, 1024), 1.0, 1e-6);
-  // A stated config is not what the library picks.
+  // A stated config does not use the factors of the library's own pick.
   EXPECT_DOUBLE_EQ(CollectiveTimes(system, 8).Microseconds(all, 4096, {Algorithm::kRing, Protocol::kSimple}),
                    CollectiveTimes(plain, 8).Microseconds(all, 4096, {Algorithm::kRing, Protocol::kSimple}));
 }
@@ -205,8 +208,8 @@ TEST(ClosedForm, WithoutTheFormulasShareTimesBetweenRankCountsLieOnAStraightLine
   EXPECT_NEAR(time(16), (ends / 2 + with_formulas) / 2, 1e-6);
 }
 
-// Beyond the largest measured rank count the line through the two largest times has its share, in logarithms;
-// it fades by residual_reach, and says nothing across the border of a node.
+// Beyond the largest measured rank count, the line through the two largest times has its share, in
+// logarithms. It fades by residual_reach and does not apply across the border of a node.
 TEST(ClosedForm, BeyondTheMeasuredRankCountsTheLineHasItsShare) {
   System system =
       WithPath(Algorithm::kRing, Protocol::kSimple, {.base_us = 3, .inter_hop_us = 7, .intra_gbps = 10}, 1);
@@ -217,7 +220,7 @@ TEST(ClosedForm, BeyondTheMeasuredRankCountsTheLineHasItsShare) {
   const auto time = [&](int ranks) {
     return std::log(CollectiveTimes(system, ranks).Microseconds(all, 1 << 20, kLeaveNcclAlone));
   };
-  const double line = time(64) + (time(64) - time(16)) / 2;  // at 128 ranks
+  const double line = time(64) + (time(64) - time(16)) / 2;  // This is at 128 ranks.
   const double formulas = time(128);
   system.line_share = 1;
   EXPECT_NEAR(time(128), line, 1e-6);
@@ -241,7 +244,8 @@ TEST(ClosedForm, BeyondTheMeasuredRankCountsTheLineHasItsShare) {
       << "times inside a node say nothing of the network";
 }
 
-// Random systems: the prices made ready agree with the formulas asked one by one, and grow with the size.
+// For random systems, precomputed prices must equal the formulas evaluated one by one, and they must grow
+// with the size.
 TEST(ClosedForm, ReadyPricesAreTheFormulas) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> log_uniform(-2, 5);

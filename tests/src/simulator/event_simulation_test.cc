@@ -24,7 +24,7 @@ std::vector<int32_t> AllRanks(const SimulatedJob& job) {
   return ranks;
 }
 
-// Idle links: every collective takes exactly what it takes alone.
+// On idle links every collective takes exactly its time alone.
 TEST(EventSimulation, IdleFabricGivesTheClosedForm) {
   RankProgram program{{{0, kTransfer}, {0, {.latency_ns = 7, .transfer_ns = 13}}}, {}};
   program.actions = {Compute(100), Issue(0), Wait(0), Compute(40), Issue(1), Wait(1)};
@@ -43,7 +43,7 @@ TEST(EventSimulation, ComputeHidesWhatRunsBesideIt) {
   EXPECT_EQ(hidden.finished_ns, 2000);
 }
 
-// Two communicators of equal ranks on one node's network, each alone as fast as the network.
+// Two communicators of equal ranks share one node's network. Each alone is as fast as the network.
 TEST(EventSimulation, TwoEqualTransfersOnOneLinkTakeTwiceAsLong) {
   const RankProgram program{{{0, kTransfer}}, {Issue(0), Wait(0)}};
   SimulatedJob job = JobOfAll(4, 2, program);
@@ -60,8 +60,8 @@ TEST(EventSimulation, ACommunicatorRunsItsCollectivesInOrder) {
   EXPECT_EQ(result.finished_ns, 2100);
 }
 
-// Returns a job with two communicators: neighbours, and ranks across. Each has links that are fast enough for
-// both to transfer at once.
+// Returns a job with two communicators, one of neighbours and one across. The links are fast enough for both
+// to transfer at once.
 SimulatedJob JobOfTwoLayouts(RankProgram program) {
   SimulatedJob job = JobOfAll(4, 4, std::move(program), 100, 40);
   job.layouts = {Neighbours(4, 2), Across(4, 2)};
@@ -76,12 +76,12 @@ TEST(EventSimulation, ACollectiveThatNeedsAnothersResultBeginsAtItsEnd) {
   EXPECT_EQ(result.observed[0].collectives[1].started_ns, 1050);
   EXPECT_EQ(result.observed[0].stalled_ns, 2100 - 500);
   EXPECT_EQ(result.finished_ns, 2100);
-  // Issued after the other has ended, it begins at once.
+  // A collective issued after the other has ended begins at once.
   program.actions = {Issue(0), Compute(5000), Issue(1), Wait(1)};
   EXPECT_EQ(Simulated(JobOfTwoLayouts(program)).finished_ns, 5000 + 1050);
 }
 
-// A rank that waits for the one and then issues the other, and does nothing else, needs the same time.
+// A rank that waits for each collective before it issues the next one needs the same time.
 TEST(EventSimulation, ChainsOfResultsTakeTheSumOfTheirTimes) {
   RankProgram waits{{}, {}}, chain{{}, {}};
   for (int64_t i = 0; i < 6; ++i) {
@@ -113,7 +113,7 @@ TEST(EventSimulation, BytesAreConserved) {
     double port = 0, network = 0;
     for (const SimulatedCollective& collective : job.programs[0].collectives) {
       port += 24 * collective.demand.port_bytes;
-      // 3 communicators of 2 nodes each; 8 of 3 nodes each.
+      // There are 3 communicators on 2 nodes each, and 8 on 3 nodes each.
       network += (collective.layout == 0 ? 3 * 2 : 8 * 3) * collective.demand.network_bytes;
     }
     const SimulationResult result = Simulated(job);
@@ -123,7 +123,7 @@ TEST(EventSimulation, BytesAreConserved) {
   }
 }
 
-// The closed form may give a transfer a time in which a port or a network cannot carry its bytes.
+// The closed form may give a transfer less time than its port or network needs for its bytes.
 TEST(EventSimulation, BytesOfATransferThatIsFasterThanItsLinksAreAllCounted) {
   const RankProgram program{{{0, kTransfer}}, {Issue(0), Wait(0)}};
   const SimulationResult result = Simulated(JobOfAll(4, 2, program, 5, 5));
@@ -132,7 +132,7 @@ TEST(EventSimulation, BytesOfATransferThatIsFasterThanItsLinksAreAllCounted) {
   EXPECT_DOUBLE_EQ(result.network_bytes, 2 * kTransfer.network_bytes);
 }
 
-// A rank that is late, or slower in one place, by t makes a job of which all wait for all later by exactly t.
+// If one rank is late or slower by t and all later wait for all ranks, the job takes exactly t longer.
 TEST(EventSimulation, AStragglerDelaysByItsAmount) {
   RankProgram program{{{0, kTransfer}, {0, kTransfer}},
                       {Compute(500), Issue(0), Wait(0), Compute(300), Issue(1), Wait(1)}};
@@ -146,7 +146,7 @@ TEST(EventSimulation, AStragglerDelaysByItsAmount) {
   EXPECT_EQ(observed.observed[0].stalled_ns, observed.observed[1].stalled_ns + 1600);
 }
 
-// Equal ranks taken together: the same times as with every rank by itself.
+// Simulating equal ranks together must give the same times as simulating every rank separately.
 TEST(EventSimulation, ClassesOfRanksChangeNoTime) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     SimulatedJob job = JobOfAll(24, 4, RandomProgram(seed, 2, 25));
@@ -157,7 +157,7 @@ TEST(EventSimulation, ClassesOfRanksChangeNoTime) {
     const SimulationResult together = Simulated(job, {.observed_ranks = AllRanks(job)});
     const SimulationResult apart = Simulated(job, {.observed_ranks = AllRanks(job), .ranks_apart = true});
     EXPECT_LE(together.rank_classes, apart.rank_classes);
-    // Rounding of shared speeds: a nanosecond for each change of speed at most.
+    // Shared speeds are rounded by at most 1 ns per change of speed.
     for (size_t rank = 0; rank < 24; ++rank) {
       ASSERT_NEAR(static_cast<double>(together.observed[rank].finished_ns),
                   static_cast<double>(apart.observed[rank].finished_ns), 100)
@@ -176,7 +176,7 @@ TEST(EventSimulation, SameSeedSameResult) {
   EXPECT_NE(Simulated(job).finished_ns, first);
 }
 
-// A call in flight leaves the rank 0.8 of a core.
+// A call in flight leaves 0.8 of a core to the rank.
 TEST(EventSimulation, ACallInFlightTakesItsShareOfTheHost) {
   RankProgram program;
   program.collectives = {{0, {.latency_ns = 100, .transfer_ns = 900}}};
@@ -185,7 +185,8 @@ TEST(EventSimulation, ACallInFlightTakesItsShareOfTheHost) {
   EXPECT_EQ(Simulated(job).finished_ns, 5000);
   job.host_share = 0.2;
   EXPECT_EQ(Simulated(job).finished_ns, 5200);
-  // Beside 400 of computing it takes a fifth of 500, and nothing once it was waited for.
+  // While the rank computes, the call takes one fifth of 500. After the rank has waited for it, it takes
+  // nothing.
   job.programs[0].actions = {Issue(0), Compute(400), Wait(0), Compute(1000)};
   EXPECT_EQ(Simulated(job).observed[0].stalled_ns, 500);
   EXPECT_EQ(Simulated(job).finished_ns, 2000);
@@ -193,8 +194,7 @@ TEST(EventSimulation, ACallInFlightTakesItsShareOfTheHost) {
   EXPECT_FALSE(Simulate(job));
 }
 
-// The wait for one communicator's call says nothing about another communicator's, in whatever order they were
-// issued.
+// A wait for one communicator's call does not end another communicator's call, whatever the order of issue.
 TEST(EventSimulation, ACallOfAnotherCommunicatorStillTakesItsShareOfTheHost) {
   for (const bool long_one_first : {false, true}) {
     const SimulatedCollective short_one{0, {.latency_ns = 0, .transfer_ns = 1000}},
@@ -211,7 +211,7 @@ TEST(EventSimulation, ACallOfAnotherCommunicatorStillTakesItsShareOfTheHost) {
   }
 }
 
-// Slowdowns without a limit gave times beyond 64 bits, and jobs that ended before they began.
+// Without a limit, slowdowns can give times beyond 64 bits and jobs that end before they begin.
 TEST(EventSimulation, SlowdownsAreLimited) {
   SimulatedJob job = JobOfAll(4, 2, {{{0, kTransfer}}, {Issue(0), Compute(1'000'000'000), Wait(0)}});
   job.loads = {{.share = 0.999999}};
@@ -232,7 +232,7 @@ TEST(EventSimulation, MoreBandwidthIsNeverSlowerWhereAllWaitForAll) {
     int64_t before = INT64_MAX;
     for (const double gbps : {4.0, 8.0, 12.0, 20.0, 40.0, 400.0}) {
       job.network_gbps = gbps;
-      // A demand that a narrow network cannot carry alone would be another collective.
+      // If a narrow network could not carry a demand alone, the demand would be another collective.
       SimulatedJob fitting = job;
       for (SimulatedCollective& collective : fitting.programs[0].collectives) {
         const auto bytes = static_cast<int64_t>(collective.demand.network_bytes);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times made from a known system, with noise and outliers: the fit must find its constants again.
+// The times are made from a known system with noise and outliers. The fit must find the system's constants
+// again.
 #include "src/simulator/fit_system.h"
 #include "src/base/statistics.h"
 
@@ -26,7 +27,7 @@ System Truth() {
 constexpr double kNoise = 0.05;
 constexpr double kOutlierFactor = 4;
 
-// Every path at every size and rank count; one cell in twelve is an outlier.
+// Returns times of every path at every size and rank count. One cell in twelve is an outlier.
 std::vector<TimedCell> Times(const System& truth, const std::vector<int>& rank_counts, bool noisy) {
   std::mt19937 random(11);
   std::normal_distribution<double> normal(0, kNoise);
@@ -94,7 +95,8 @@ TEST(FitSystem, FormulasReachRankCountsThatWereNotMeasured) {
   }
 }
 
-// The times alone, of whatever was cheapest: paths are not told apart by name, the sum must be right.
+// The input is the time of the cheapest config, without its name. The fit cannot tell paths by name, so only
+// the total must be right.
 TEST(FitSystem, ExplainsTimesOfUnknownConfigs) {
   const System truth = Truth();
   std::vector<TimedCell> cells;
@@ -196,7 +198,8 @@ TEST(FitSystem, RefusesWhatIsNoTime) {
   EXPECT_FALSE(FitSystem("n", std::vector{cell}, {}));
 }
 
-// Times of a system of eight ranks and NICs a node, on full nodes and on one, two and four ranks of each.
+// Returns times of a system with eight ranks and NICs per node, on full nodes and on one, two and four ranks
+// of each node.
 std::vector<TimedCell> TimesOnPartOfNodes(const System& truth, const std::vector<int>& nodes) {
   std::vector<TimedCell> cells;
   for (const int n_nodes : nodes) {
@@ -213,7 +216,7 @@ std::vector<TimedCell> TimesOnPartOfNodes(const System& truth, const std::vector
   return cells;
 }
 
-// The shares of a node's network that its ranks reach are found, and the next scale is predicted.
+// The fit must find the share of a node's network that its ranks reach, and predict the next scale.
 TEST(FitSystem, RunsOnPartOfANodeDoNotSpoilTheFit) {
   System truth = Truth();
   truth.ranks_per_node = 8;
@@ -244,7 +247,7 @@ TEST(FitSystem, StatesErrorsOfRankCountsThatAFitDidNotSee) {
     EXPECT_LT(error.median, 0.25) << error.n_ranks;
     EXPECT_GE(error.mean, error.median);
   }
-  // One time in twelve is four times too long, fewer than the one of ten that an interval leaves out.
+  // One time in twelve is four times too long. An interval leaves out more than that, one time in ten.
   ASSERT_EQ(fitted->intervals.size(), 1u);
   const StatedInterval& stated = fitted->intervals[0];
   EXPECT_EQ(stated.unseen_cells, 4 * 48);

@@ -18,7 +18,8 @@ TEST(HuberFit, LossIsContinuousAndGrowsStraightBeyondTheWidth) {
   }
 }
 
-// The exact answer of a straight line is known; one point in five is far off and must hardly count.
+// The exact solution for a straight line is known. One point in five is far off and must have almost no
+// weight.
 TEST(HuberFit, FindsALineUnderOutliers) {
   std::mt19937 random(3);
   std::normal_distribution<double> noise(0, 0.01);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small jobs for tests of the simulator.
+// Small jobs for the simulator's tests.
 #pragma once
 
 #include <random>
@@ -18,13 +18,13 @@ inline Action Wait(int64_t collective) {
   return {ActionKind::kWait, collective};
 }
 
-// A collective that runs after collective number `after`.
+// Returns a collective that runs after collective number `after`.
 inline SimulatedCollective After(int64_t after, SimulatedCollective collective) {
   collective.after = after;
   return collective;
 }
 
-// All ranks with a communicator of all, `port` and `network` bytes a nanosecond.
+// Returns a job whose ranks share one communicator. `port` and `network` are in bytes per nanosecond.
 inline SimulatedJob JobOfAll(int ranks, int ranks_per_node, RankProgram program, double port = 100,
                              double network = 10) {
   SimulatedJob job;
@@ -37,7 +37,7 @@ inline SimulatedJob JobOfAll(int ranks, int ranks_per_node, RankProgram program,
   return job;
 }
 
-// Ranks in groups of `size` neighbours, and those of equal place in them.
+// Neighbours groups `size` consecutive ranks. Across groups the ranks with the same position in these groups.
 inline CommunicatorLayout Neighbours(int ranks, int size) {
   CommunicatorLayout layout;
   for (int rank = 0; rank < ranks; ++rank) layout.communicator_of_rank.push_back(rank / size);
@@ -49,7 +49,8 @@ inline CommunicatorLayout Across(int ranks, int size) {
   return layout;
 }
 
-// Compute, collectives of two layouts, some waited for at once and some later; the same for equal seeds.
+// Returns a program of computing and collectives of several layouts. It waits for some of them at once and
+// for some later. Equal seeds give equal programs.
 inline RankProgram RandomProgram(uint64_t seed, size_t layouts, int collectives) {
   std::mt19937_64 random(seed);
   const auto below = [&](int64_t limit) {

@@ -37,7 +37,7 @@ TEST(LibraryPick, IsWhatTheCostModelSaysOfTheLinks) {
   }
 }
 
-// The machine may be what it likes: NCCL does not look at it, and pays.
+// NCCL chooses without looking at the machine's measured times, and it pays for that with slower calls.
 TEST(LibraryPick, DoesNotSeeWhatWasMeasured) {
   System slow_tree = Cluster();
   for (const Protocol protocol : {Protocol::kLL, Protocol::kLL128, Protocol::kSimple})

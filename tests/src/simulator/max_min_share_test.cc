@@ -19,8 +19,8 @@ TEST(MaxMinShare, WhatFitsIsNotSlowed) {
   EXPECT_EQ(MaxMinSpeeds({10}, Transfers{{}, {{0, 20}}}), (std::vector<double>{1, 0.5}));
 }
 
-// The textbook's chain: one transfer over both links, one on each; what the long one leaves goes to the
-// other.
+// The textbook's chain has one transfer over both links and one on each link. Capacity that the long transfer
+// leaves goes to the other one.
 TEST(MaxMinShare, AFullLinkLeavesTheRestToOthers) {
   const auto speeds = MaxMinSpeeds({10, 30}, Transfers{{{0, 10}, {1, 10}}, {{0, 10}}, {{1, 40}}});
   EXPECT_DOUBLE_EQ(speeds[0], 0.5);
@@ -53,7 +53,7 @@ std::vector<double> Carried(const RandomCase& one, const std::vector<double>& sp
   return carried;
 }
 
-// The definition: every transfer below full speed has a full link on which nobody is faster.
+// By definition, every transfer below full speed has a full link on which no transfer is faster.
 TEST(MaxMinShare, EveryTransferHasItsBottleneck) {
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     const RandomCase one = MakeCase(seed);

@@ -27,7 +27,8 @@ TEST(RankClasses, EqualRanksAreOneClass) {
   EXPECT_THAT(classes.nodes[0].communicators, ::testing::ElementsAre(std::pair(0u, 1), std::pair(1u, 8)));
 }
 
-// The straggler, its tensor-parallel neighbours, its data-parallel peers, and everybody else.
+// The classes are the straggler, its tensor-parallel neighbours, its data-parallel peers, and all other
+// ranks.
 TEST(RankClasses, AStragglerSplitsThoseWhoMeetIt) {
   SimulatedJob job = Grid(64, 8, 8);
   job.stragglers = {{.rank = 9, .late_ns = 5}};

@@ -27,7 +27,8 @@ TEST(SharedLinks, TwoEqualTransfersTakeTwiceAsLong) {
   EXPECT_EQ(links.EndNext(), 1u);
 }
 
-// The second comes when the first is half done: 500 alone, 1000 shared, then the second's other half alone.
+// The second transfer comes when the first is half done: 500 alone, 1000 shared, then half of the second
+// alone.
 TEST(SharedLinks, WhoComesLaterSharesOnlyTheRest) {
   SharedLinks links({10});
   links.Begin(0, 0, 1000, {{0, 10}});
@@ -54,7 +55,7 @@ TEST(SharedLinks, ALinkWithRoomForBothSlowsNobody) {
   EXPECT_EQ(links.NextEnd(), 1000);
 }
 
-// Whatever comes and goes: what links carried is what was to be sent.
+// For any arrivals, the links must have carried exactly the bytes that were to be sent.
 TEST(SharedLinks, BytesAreConserved) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     std::mt19937_64 random(seed);

@@ -14,8 +14,8 @@
 namespace dynamiccl {
 namespace {
 
-// The oracle is the conditional variance of normal variables whose correlation is reach^doublings, by the
-// inverse of the 2 x 2 covariance of the two neighbours.
+// The reference is the conditional variance of normal variables with the correlation reach^doublings. It uses
+// the inverse of the 2 x 2 covariance of the two neighbours.
 TEST(StatedInterval, TheDistanceIsTheDeviationThatTheNeighboursLeave) {
   constexpr double kReach = 0.85;
   const auto correlation = [&](double a, double b) {
@@ -30,7 +30,7 @@ TEST(StatedInterval, TheDistanceIsTheDeviationThatTheNeighboursLeave) {
   EXPECT_NEAR(DistanceFrom({8, 64}, 256, kReach), std::sqrt(1 - beyond * beyond), 1e-12);
   EXPECT_NEAR(DistanceFrom({64, 256}, 16, kReach), std::sqrt(1 - beyond * beyond), 1e-12);
   EXPECT_EQ(DistanceFrom({8, 64}, 64, kReach), 0);
-  // A random walk that never returns: Brownian motion, and its bridge.
+  // A reach of 1 gives a random walk that never returns: Brownian motion and its bridge.
   EXPECT_NEAR(DistanceFrom({8, 64}, 512, 1), std::sqrt(3.0), 1e-12);
   EXPECT_NEAR(DistanceFrom({8, 64}, 16, 1), std::sqrt(1.0 * 2 / 3), 1e-12);
 }
@@ -38,7 +38,8 @@ TEST(StatedInterval, TheDistanceIsTheDeviationThatTheNeighboursLeave) {
 TEST(StatedInterval, NineOfTenAreKeptInBothDirections) {
   std::vector<double> ratios;
   for (int i = 1; i <= 19; ++i) ratios.push_back(i % 2 == 0 ? 0.1 * i : -0.1 * i);
-  // The 18th of 19 values: a twentieth one is above it, in equal chances for every rank, with chance 2 / 20.
+  // This is the 18th of 19 values. If all ranks are equally likely, a twentieth value lies above it with
+  // probability 2 / 20.
   EXPECT_NEAR(*WidthOfNineInTen(ratios), 1.8, 1e-12);
   EXPECT_NEAR(*WidthOfNineInTen(std::span(ratios).first(9)), 0.9, 1e-12);
   EXPECT_FALSE(WidthOfNineInTen(std::span(ratios).first(8)));
@@ -69,7 +70,8 @@ TEST(StatedInterval, TheWidthGrowsWithTheDistanceFromMeasuredRankCounts) {
   EXPECT_NEAR(*WidthOn(system, 8, 1024), 0.4 * DistanceFrom({4, 16}, 8, 0.85), 1e-12);
   EXPECT_NEAR(*WidthOn(system, 64, 1024), 0.4 * DistanceFrom({4, 16}, 64, 0.85), 1e-12);
   EXPECT_LT(*WidthOn(system, 64, 1024), *WidthOn(system, 1024, 1024));
-  // Near a measured count the width is that of the middle of a doubling; between sizes it is at least 0.3.
+  // Near a measured rank count the width is that of the middle of a doubling. Between sizes it is at least
+  // 0.3.
   EXPECT_NEAR(*WidthOn(system, 17, 1024), 0.4 * (1 - 0.85) / std::sqrt(1 - 0.85 * 0.85), 1e-12);
   EXPECT_EQ(WidthOn(system, 17, 2048), 0.3);
 }
@@ -85,7 +87,7 @@ TEST(StatedInterval, WhatWasNotJudgedHasNoWidth) {
   EXPECT_FALSE(WidthOn(system, 16, 1024));
 }
 
-// Times at one rank count tell how far off sizes between the measured ones are, and nothing of other rank
+// Times at one rank count show how far sizes between the measured ones are off, but nothing about other rank
 // counts.
 TEST(StatedInterval, OneRankCountIsEnoughForItsOwnSizes) {
   std::mt19937 random(5);
@@ -103,7 +105,8 @@ TEST(StatedInterval, OneRankCountIsEnoughForItsOwnSizes) {
   EXPECT_TRUE(fitted->errors.empty());
   ASSERT_EQ(fitted->intervals.size(), 1u);
   EXPECT_EQ(fitted->intervals[0].seen_cells, 26);
-  // The noise of a size against the mean of its neighbours': the 25th of 26. The fit follows a part of it.
+  // The reference is each size's noise compared with the mean of its neighbours', and of these the 25th of
+  // 26. The fit follows a part of the noise.
   std::vector<double> misses;
   for (size_t i = 1; i + 1 < noises.size(); ++i)
     misses.push_back(std::fabs(noises[i] - (noises[i - 1] + noises[i + 1]) / 2));

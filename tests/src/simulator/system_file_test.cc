@@ -71,7 +71,6 @@ TEST(SystemFile, FilesByHandNeedNoHash) {
   EXPECT_FALSE(read->path(Algorithm::kRing, Protocol::kSimple).known());
 }
 
-// Version 1 has no line_share; its predictions stay as they were.
 // Returns the sample of version 2 with this table in place of its own intervals.
 std::string WithInterval(const std::string& table) {
   System system = Sample();
@@ -106,6 +105,7 @@ TEST(SystemFile, IntervalsAreReadAndWhatIsWrongIsNamed) {
   }
 }
 
+// Version 1 has no line_share. Its predictions must stay the same.
 TEST(SystemFile, OldVersionsAreRead) {
   const auto old = ParseSystem(kByHand, "old.toml");
   ASSERT_TRUE(old) << Describe(old.error());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// No ring is lost: a poster that publishes and rings at any moment around the
-// sleeper's going to sleep wakes it, or is seen by it.
+// No ring may be lost. A poster publishes and rings at any moment while the other side goes to sleep. It must
+// wake the sleeper, or the sleeper must see the post.
 #include "src/transport/doorbell.h"
 
 #include <gtest/gtest.h>
@@ -23,10 +23,11 @@ struct Exchange {
   std::atomic<uint64_t> posted[2];
 };
 
-// Far above any sleep here: a sleep that lasts so long was not woken.
+// In ns. A sleep this long was not woken, because every sleep here is much shorter.
 constexpr int64_t kLostNs = 20'000'000'000;
 
-// Posts and waits for the other side's post, always by a sleep. The number of sleeps that nobody ended.
+// Posts and waits for the other side's post, always by a sleep. Returns the number of sleeps that nobody
+// ended.
 int PingPong(Exchange& exchange, size_t self, uint64_t rounds) {
   int lost = 0;
   for (uint64_t round = 1; round <= rounds; ++round) {

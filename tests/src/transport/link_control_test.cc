@@ -15,7 +15,8 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Two nodes of two ranks, two rails between them and shaped inside.
+// Returns links between two nodes of two ranks, with two rails between the nodes and shaped links inside
+// them.
 std::shared_ptr<const EmulatedLinks> SomeLinks() {
   Topology topology;
   topology.nodes = 2;
@@ -33,7 +34,7 @@ LinkRequest SetLatency(const LinkTarget& target, double latency_us, int64_t for_
   return request;
 }
 
-// Latency beyond the transfer of a message posted now.
+// Returns the latency of an empty message posted `after_ns` from the clock's start, in ns.
 int64_t LatencyOf(const EmulatedLinks& links, int from, int to, int channel, int64_t after_ns = 0) {
   const int64_t now = links.clock().epoch_ns + after_ns;
   return links.Link(from, to, channel)->Schedule(now, 0) - now;
@@ -189,7 +190,7 @@ TEST(LinkMessages, ReadBackWhatIsWritten) {
   }
 }
 
-// Cut or with flipped bits, a request is an error or within the ranges.
+// A request that is cut or has flipped bits must give an error or values within the ranges.
 TEST(LinkMessages, SurviveDamage) {
   RandomMessages messages(22);
   std::mt19937_64& random = messages.engine();

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kMs = 1'000'000;
 
-// A link over state of its own, whose clock began at 0.
+// A link with its own state. Its clock began at 0.
 struct LoneLink {
   explicit LoneLink(const LinkShape& shape, std::vector<LinkEvent> events = {})
       : link(LinkTimeline(shape, std::move(events)), 7, &state, &clock) {}
@@ -66,16 +66,17 @@ TEST(ShapedLink, SteadyLoadLeavesTheRest) {
   EXPECT_EQ(lone.link.Schedule(0, 1000), 4000);
 }
 
-// Over many cycles the link carries the mean, wherever the bursts lie; within a pause it is free.
+// Over many cycles the link carries the mean rate, wherever the bursts lie. Within a pause it is free.
 TEST(ShapedLink, BurstyLoadTakesItsMeanShare) {
   const LinkShape shape{.bandwidth_gbps = 1, .load = 0.9, .burst_on_ms = 2, .burst_off_ms = 6};
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    const int64_t time = TransferNs(shape, seed, 0, 620'000'000);  // 100 cycles of 6.2 ms of work
+    // This is work for 100 cycles of 6.2 ms each.
+    const int64_t time = TransferNs(shape, seed, 0, 620'000'000);
     EXPECT_EQ(time, 100 * 8 * kMs) << seed;
   }
 }
 
-// Whatever is sent in pieces takes as long as in one: the rate is a function of time alone.
+// Data in pieces take as long as in one message, because the rate depends only on time.
 TEST(ShapedLink, BurstsDoNotDependOnTheSizeOfPieces) {
   const LinkShape shape{.bandwidth_gbps = 1, .load = 0.8, .burst_on_ms = 1, .burst_off_ms = 1.5};
   std::mt19937_64 random(11);
@@ -150,7 +151,7 @@ TEST(ShapedLink, EventsComeAtTheirTimeAndCall) {
   EXPECT_EQ(latency(8), 1000) << "an order wins over events";
 }
 
-// A half-written order (its writer died) is not taken; what was read before stays.
+// An order is ignored if its writer died while writing it. The order that was read before stays in force.
 TEST(OrderedChange, AnUnfinishedOrderIsNotTaken) {
   OrderedChange ordered{};
   ordered.Write({Change(0, 5), kNeverNs});
@@ -159,7 +160,7 @@ TEST(OrderedChange, AnUnfinishedOrderIsNotTaken) {
   ASSERT_TRUE(order.has_value());
   EXPECT_EQ(order->change, Change(0, 5));
   EXPECT_EQ(order->until_ns, kNeverNs);
-  // The version is the last word; odd: the writer is in the middle.
+  // The version is the last word. While it is odd, a writer is in the middle of an order.
   auto* const words = reinterpret_cast<std::atomic<uint64_t>*>(&ordered);
   ++words[2 + kLinkFields];
   EXPECT_FALSE(ordered.Read().has_value());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that are threads, processes and "hosts" (HOSTCCL_HOSTID) in one mesh.
+// Tests one mesh of ranks that are threads, processes and pretended "hosts" (HOSTCCL_HOSTID).
 #include "src/transport/peer_mesh.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,8 @@ std::vector<std::byte> Bytes(const std::string& text) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Every rank's listener, opened as if on the given hosts; not from several threads at once.
+// Opens every rank's listener as if on the given hosts. It sets an environment variable, so only one thread
+// may call it at a time.
 std::vector<MeshListener> OpenOnHosts(const std::vector<const char*>& hosts) {
   std::vector<MeshListener> listeners;
   for (const char* host : hosts) {
@@ -54,7 +55,7 @@ void WithMeshes(const std::vector<const char*>& hosts, const std::function<void(
     auto mesh = PeerMesh::Connect(std::move(listeners[static_cast<size_t>(rank)]), names, rank,
                                   Deadline::After(kTimeoutMs));
     ASSERT_TRUE(mesh.has_value()) << mesh.error().message;
-    // Nobody leaves before all have found each other.
+    // No rank may leave before all ranks have found each other.
     const auto all = (*mesh)->AllGather({}, Deadline::After(kTimeoutMs));
     ASSERT_TRUE(all.has_value()) << all.error().message;
     body(**mesh);
@@ -99,7 +100,7 @@ TEST(PeerMesh, AThreadThatLeavesEndsWhatWaitsForIt) {
   });
 }
 
-// ncclCommAbort on another thread shuts the mesh down while rank 0 waits for a peer that never comes.
+// Another thread shuts the mesh down, as ncclCommAbort does, while rank 0 waits for a peer that never comes.
 TEST(PeerMesh, AShutdownEndsAnExchangeOfThisRank) {
   for (const char* other : {"a", "b"}) {
     std::atomic<bool> ended{false};
@@ -116,7 +117,7 @@ TEST(PeerMesh, AShutdownEndsAnExchangeOfThisRank) {
   }
 }
 
-// Rank 0 gives up before rank 1 comes. What rank 1 says late must not count as its part of the next exchange.
+// Rank 0 gives up before rank 1 comes. Rank 1's late message must not count as part of the next exchange.
 TEST(PeerMesh, MessagesOfAnExchangeThatFailedAreNotTakenForLaterOnes) {
   for (const char* other : {"a", "b"}) {
     test::ToldEvent given_up;
@@ -146,7 +147,7 @@ TEST(PeerHandshake, AStrangerIsDroppedAndDoesNotHoldUpMembers) {
   std::vector<Endpoint> endpoints;
   for (const auto& name : NamesOf(listeners)) endpoints.push_back(*Endpoint::Decode(name));
   const Deadline deadline = Deadline::After(kTimeoutMs);
-  // Knows everything but rank 1's secret.
+  // The stranger knows everything except rank 1's secret.
   std::vector<Endpoint> guessed = endpoints;
   guessed[1].secret[0] ^= 1;
   SpawnThreads(3, [&](int who) {
@@ -158,7 +159,7 @@ TEST(PeerHandshake, AStrangerIsDroppedAndDoesNotHoldUpMembers) {
     } else if (who == 1) {
       const auto stranger = ConnectToMember(guessed, 1, 0, ConnectionPurpose::kRelay, deadline);
       EXPECT_FALSE(stranger.has_value());
-      // Only now comes the member, so that the stranger was met first.
+      // The real member connects only now, so that rank 0 meets the stranger first.
       EXPECT_TRUE(ConnectToMember(endpoints, 1, 0, ConnectionPurpose::kRelay, deadline).has_value());
     }
   });
@@ -176,7 +177,7 @@ TEST(PeerHandshake, AConnectorNoticesAFalseListener) {
       EXPECT_EQ(connected.error().kind, ErrorKind::kPeerFailed);
       return;
     }
-    // Answers with a proof that it cannot know.
+    // The false listener answers with a random proof, because it cannot know the right one.
     const auto socket = Accept(listeners[0].tcp.get(), deadline);
     ASSERT_TRUE(socket.has_value());
     std::vector<std::byte> anything(32);

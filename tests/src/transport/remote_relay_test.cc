@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two relays over a socket pair, and what a receiver does with frames that are not allowed.
+// Tests two relays over a socket pair, and a receiver's reaction to frames that are not allowed.
 #include "src/transport/remote_relay.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kPatienceMs = 20'000;
 
-// Sleeps on the segment's doorbell, as a rank does; false after kPatienceMs.
+// Sleeps on the segment's doorbell, as a rank does. Returns false after kPatienceMs.
 bool Await(const Segment& segment, const std::function<bool()>& condition) {
   const Deadline deadline = Deadline::After(kPatienceMs);
   while (!condition()) {
@@ -29,7 +29,7 @@ bool Await(const Segment& segment, const std::function<bool()>& condition) {
   return true;
 }
 
-// One rank's side: ranks 0 and 1.
+// The side of one rank, 0 or 1.
 struct Side {
   std::shared_ptr<Segment> own;
   std::shared_ptr<Segment> shadow;
@@ -69,7 +69,7 @@ TEST(RemoteRelay, CarriesMessagesAndCredits) {
   SendEnd<kSlots> send(&a.shadow->fifo(0, kChannel).simple, a.relay->doorbell(), nullptr, true);
   ReceiveEnd<kSlots> receive(&b.own->fifo(0, kChannel).simple, b.relay->doorbell(), false);
   std::mt19937_64 random(1);
-  // More messages than slots, so credits must come back.
+  // There are more messages than slots, so credits must come back.
   for (uint64_t message = 0; message < 5 * kSlots; ++message) {
     const size_t bytes = message % 4 == 0 ? 0 : random() % (kSlotBytes + 1);
     ASSERT_TRUE(Await(*a.own, [&] { return send.HasCredit(); }));
@@ -93,7 +93,7 @@ TEST(RemoteRelay, WhatWasPostedArrivesThoughTheSenderLeaves) {
   SendEnd<kLlSlots> send(&a.shadow->fifo(0, 0).ll, a.relay->doorbell(), nullptr, true);
   for (uint64_t message = 0; message < kLlSlots; ++message) {
     a.shadow->fifo(0, 0).lines[message][0].store(message + 100);
-    send.Post(5);  // part of a line takes a line
+    send.Post(5);  // A part of a line occupies a whole line.
   }
   a.own->header().completed_launches.store(7);
   a.relay.reset();
@@ -111,7 +111,7 @@ TEST(RemoteRelay, NoticesAPeerThatEndsWithoutAWord) {
   EXPECT_TRUE(Await(*a.own, [&] { return a.peer_departed.load(); }));
 }
 
-// What an inbox says to a header and its payload.
+// Returns the inbox's outcome for a header and its payload.
 RelayInbox::Outcome Offer(RelayInbox& inbox, FrameHeader header, std::span<const std::byte> payload = {}) {
   std::memcpy(inbox.Wanted().data(), &header, sizeof(header));
   const RelayInbox::Outcome outcome = inbox.Arrived(sizeof(header));
@@ -155,7 +155,8 @@ TEST(RelayInbox, AMessageNeedsCredit) {
   EXPECT_EQ(Offer(inbox, {.sequence = kSlots, .value = kSlots}), RelayInbox::Outcome::kViolation);
 }
 
-// Any bytes at all, cut anywhere: refused or taken, never written elsewhere (AddressSanitizer watches).
+// The inbox refuses or accepts random bytes that are cut anywhere. It must never write elsewhere, which
+// AddressSanitizer checks.
 TEST(RelayInbox, SurvivesRandomBytes) {
   const auto own = *Segment::Create(2);
   for (uint64_t seed = 0; seed < 2000; ++seed) {
@@ -166,7 +167,7 @@ TEST(RelayInbox, SurvivesRandomBytes) {
       const auto wanted = inbox.Wanted();
       ASSERT_FALSE(wanted.empty()) << seed;
       const size_t bytes = 1 + random() % wanted.size();
-      // Mostly small numbers: more of them are nearly right.
+      // The bytes are mostly small numbers, because more of them are almost valid.
       for (size_t i = 0; i < bytes; ++i) wanted[i] = std::byte(random() % 8 == 0 ? random() % 3 : 0);
       outcome = inbox.Arrived(bytes);
     }

@@ -120,7 +120,7 @@ TEST(Rendezvous, EndsInTimeWhileStrangersKeepComing) {
   EXPECT_EQ(all.error().message, "rendezvous: of 2 ranks these did not come within 200 ms: 1");
 }
 
-// What a rank makes of `answer` from whoever listens at the root's address.
+// Returns a rank's error if a listener at the root's address sends `answer`.
 Error MeetOneThatAnswers(std::span<const std::byte> answer) {
   const auto listener = ListenTcp("127.0.0.1");
   std::thread root([&] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared buffers between processes: mapped, freed while mapped, inherited by fork(), and left behind by an
-// owner that died.
+// Shared buffers between processes. They are mapped, freed while mapped, inherited by fork(), and left behind
+// by an owner that died.
 #include "src/transport/shared_buffer.h"
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ Deadline Soon() {
   return Deadline::After(10'000);
 }
 
-// The test's end of a socket pair to a child process.
+// The test's end of a socket pair. A child process has the other end.
 class Peer {
  public:
   explicit Peer(const std::function<void(Peer&)>& body) {
@@ -164,7 +164,7 @@ TEST(PeerBuffers, KeepWhatADeadOwnerShared) {
     test.Tell(DescribeBuffer(data, kBytes));
     std::byte* const other = Allocate(1);
     test.Tell(DescribeBuffer(other, 1));
-    test.Hear();  // until it is killed
+    test.Hear();  // The child waits until it is killed.
   });
   const auto ref = peer.Hear<BufferRef>();
   const auto never_mapped = peer.Hear<BufferRef>();
@@ -179,8 +179,8 @@ TEST(PeerBuffers, KeepWhatADeadOwnerShared) {
 }
 
 // Waits until the thread that hands out buffers has started and answers. GCC 12's AddressSanitizer does not
-// take its allocator's locks around fork(): a thread that is starting may hold one, and the child's next
-// thread waits for it.
+// take its allocator's locks around fork(). A thread that is starting may hold one, and the child's next
+// thread would wait for it for ever.
 void AwaitServer(std::byte* buffer) {
   const BufferRef ref = DescribeBuffer(buffer, 1);
   ASSERT_TRUE(RequestDescriptor(ref.process, ref.allocation, Soon()).has_value());
@@ -216,7 +216,7 @@ TEST(SharedBuffer, AChildOfForkKeepsTheMemoryButDoesNotServeIt) {
 TEST(PeerBuffers, PrivateMemoryIsCopiedWhereTheSystemAllowsIt) {
   uint64_t value[2] = {7, 8};
   Peer child([&](Peer& test) {
-    value[0] = 0x1234567890abcdef;  // in the child's own copy
+    value[0] = 0x1234567890abcdef;  // The child changes only its own copy.
     test.Tell(DescribeBuffer(value, sizeof(value)));
     EXPECT_EQ(test.Hear(), 'e');
     EXPECT_TRUE(value[1] == 8 || value[1] == 99);
@@ -250,7 +250,7 @@ TEST(PeerBuffers, AProcessThatIsGoneIsAPeerFailure) {
   EXPECT_EQ(read.error().kind, ErrorKind::kPeerFailed) << read.error().message;
 }
 
-// What a rank makes of memory of `bytes` that a peer hands over as a buffer of `granted`.
+// Returns a rank's result if a peer hands over memory of `bytes` as a buffer of `granted` bytes.
 Result<std::byte*> MapGranted(size_t bytes, bool sealed, uint64_t granted) {
   static uint64_t process = 0x9a27'0000'0000'0000;
   const auto listener = ListenAbstract(fmt::format("hostccl-memory-{:016x}", ++process));
@@ -283,7 +283,7 @@ TEST(PeerBuffers, BelieveNoDamagedGrant) {
   EXPECT_FALSE(MapGranted(12288, true, 4096).has_value()) << "the reference lies beyond it";
 }
 
-// Two descriptors in one message: none stays open unseen.
+// The message carries two descriptors. The receiver must not leave the second one open.
 TEST(Socket, TakesOneDescriptorOfAMessage) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);

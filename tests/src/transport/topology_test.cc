@@ -155,7 +155,7 @@ class RandomTopologies {
   int Up(int least, int most) { return std::uniform_int_distribution<int>(least, most)(random_); }
   bool Maybe() { return Up(0, 1) == 1; }
 
-  // The fields of `always` (bits) and some others.
+  // Sets the fields whose bits are in `always`, and some others at random.
   LinkChange Fill(uint32_t always) {
     LinkChange change;
     for (size_t i = 0; i < kLinkFields; ++i) {
@@ -195,7 +195,8 @@ TEST(TopologyFile, ReadsBackWhatIsWritten) {
   }
 }
 
-// A damaged file is an error that names a place, or a topology within the ranges, never a crash.
+// A damaged file must give an error that names a place, or a topology within the ranges. It must not crash
+// the parser.
 TEST(TopologyFile, SurvivesDamage) {
   std::mt19937_64 random(6);
   RandomTopologies topologies(7);
@@ -221,7 +222,7 @@ TEST(TopologyFile, SurvivesDamage) {
   }
 }
 
-// Cut anywhere, a file is an error or a valid shorter file, never a crash.
+// A file that is cut anywhere must give an error or be a valid shorter file. It must not crash the parser.
 TEST(TopologyFile, SurvivesTruncationAtEachLength) {
   const std::string text = kGood;
   for (size_t length = 0; length < text.size(); ++length) {
@@ -256,7 +257,7 @@ TEST(Topology, RefusesMoreRanksThanPlaces) {
   EXPECT_FALSE(topology.NodesOfRanks(5).has_value());
 }
 
-// What is nominal, and with it what a planner is told.
+// Returns the nominal links, which a planner gets as well.
 std::vector<LinkParameters> NominalLinks(const Topology& topology) {
   std::vector<LinkParameters> links;
   for (int from = 0; from < topology.nodes; ++from) {
@@ -305,8 +306,8 @@ TEST(TopologyFile, CharactersOfOtherScriptsStandInQuotesAndCommentsAlone) {
   EXPECT_NE(bad.error().hint.find("a blank before the quote"), std::string::npos) << bad.error().hint;
 }
 
-// toml++ 3.3 takes a number and the quote behind it for one word, and a text of three quotes may end
-// anywhere: behind either, a Greek letter is undefined behaviour in it, which a build with UBSan sees.
+// toml++ 3.3 takes a number and the quote behind it for one word, and a text in three quotes may end
+// anywhere. A Greek letter after either is undefined behaviour in toml++, which a build with UBSan detects.
 TEST(TopologyFile, CharactersOfOtherScriptsBehindNumbersAreRefusedBeforeTheLibrarySeesThem) {
   for (const std::string text :
        {"sou= 2'''\xce\xa7", "a=2\"\xce\xa7", "a=2[{\"\xc3\xa9[[\xce\xa7", "a=\"#\"\xce\xa7",

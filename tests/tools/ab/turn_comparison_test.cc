@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests what is read from jobs whose settings took turns, and settings as users write them.
+// Tests the results computed from jobs whose settings took turns, and the parser of settings as users write
+// them.
 #include "tools/ab/turn_comparison.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +22,7 @@ using ::testing::HasSubstr;
 constexpr uint32_t kTurnSteps = 3;
 constexpr size_t kCallsOfStep = 4;
 
-// A job of settings whose steps take `step_ms` each.
+// A job with one setting per entry of `step_ms`, which is the setting's step time.
 struct Job {
   std::vector<double> step_ms;
   double noise = 0.01;
@@ -68,10 +69,10 @@ struct Job {
   double now_ms_ = 5;
 };
 
-// The first step of a turn takes three times as long here. It does not count.
+// Here the first step of a turn takes three times as long. The comparison leaves it out.
 TEST(CompareTurns, SaysWhatASettingDoesToSteps) {
   Job job({20, 14, 20, 26});
-  job.Run(10, 4 * 100 + 1);  // over 256 turns: only the low bits of a version are kept
+  job.Run(10, 4 * 100 + 1);  // These are over 256 turns, and a trace keeps only the low bits of a version.
   const auto compared = CompareTurns({job.calls}, job.names(), kTurnSteps);
   ASSERT_TRUE(compared) << compared.error().message;
   EXPECT_EQ(compared->calls_of_step, kCallsOfStep);
@@ -101,7 +102,8 @@ TEST(CompareTurns, IntervalsAreHonest) {
   for (int i = 0; i < kJobs; ++i) {
     Job job({20, 20});
     job.noise = 0.05;
-    for (int skipped = 0; skipped < i; ++skipped) job.Run(1, 0);  // another part of the random numbers
+    // This consumes another part of the random numbers.
+    for (int skipped = 0; skipped < i; ++skipped) job.Run(1, 0);
     job.calls.calls.clear();
     job.Run(1, 2 * 20 + 1);
     const auto compared = CompareTurns({job.calls}, job.names(), kTurnSteps);
@@ -112,10 +114,10 @@ TEST(CompareTurns, IntervalsAreHonest) {
   EXPECT_LE(outside, 30);
 }
 
-// Counts the jobs of so many steps that say "faster" or "slower", where the second setting's steps take
-// `ratio` times as long as the first one's and steps vary by 2 %.
+// Counts the jobs of `steps` steps whose interval says "faster" or "slower". Steps of the second setting take
+// `ratio` times as long as those of the first, and step times vary by 2 %.
 int JobsToldApart(int jobs, int steps, double ratio) {
-  constexpr int kBefore = 33;  // 128 calls, before the turns begin
+  constexpr int kBefore = 33;  // There are 128 calls before the turns begin.
   const auto turns = static_cast<uint32_t>((steps - kBefore) / static_cast<int>(kTurnSteps));
   int told = 0;
   for (int i = 0; i < jobs; ++i) {
@@ -130,7 +132,8 @@ int JobsToldApart(int jobs, int steps, double ratio) {
   return told;
 }
 
-// Of 200 jobs with a true power of 0.95, fewer than 180 see the difference once in some thousand times.
+// With a true power of 0.95, fewer than 180 of 200 jobs see the difference only about once in several
+// thousand runs of this test.
 TEST(CompareTurns, TellsSmallDifferencesApart) {
   constexpr int kJobs = 200;
   for (const auto& [steps, ratio] : {std::pair{400, 0.99}, std::pair{1600, 0.995}}) {
@@ -144,7 +147,7 @@ TEST(CompareTurns, TellsSmallDifferencesApart) {
 TEST(CompareTurns, TurnsWithOtherCallsAreLeftOut) {
   Job job({20, 14});
   job.Run(10, 21);
-  job.Step(22, 500);  // an evaluation within a turn
+  job.Step(22, 500);  // This is an evaluation within a turn.
   job.Run(0, 20);
   const auto compared = CompareTurns({job.calls}, job.names(), kTurnSteps);
   ASSERT_TRUE(compared);
@@ -174,8 +177,8 @@ TEST(CompareTurns, SaysHowManyStepsMore) {
   EXPECT_NEAR(compared->MoreSteps(), 300 * (half * half / (0.005 * 0.005) - 1), 1);
 }
 
-// The program issues 50 steps ahead and then waits for all of them, so the host does not see the length of
-// steps.
+// The program issues 50 steps ahead and then waits for all of them. The host therefore does not see the
+// length of a step.
 TEST(CompareTurns, SaysWhereTheHostDoesNotSeeTheSteps) {
   Job job({20, 20});
   job.Run(10, 40);
@@ -189,7 +192,7 @@ TEST(CompareTurns, SaysWhereTheHostDoesNotSeeTheSteps) {
   EXPECT_THAT(Describe(*compared), HasSubstr("issues them without waiting"));
 }
 
-// One job starts twice, on machines of different speed. A ratio compares turns of the same start.
+// One job starts twice, on machines of different speed. Each ratio compares turns of the same start.
 TEST(CompareTurns, PoolsTheRoundsOfSeveralStarts) {
   Job slow({20, 18}), fast({10, 9});
   slow.Run(10, 7);
@@ -211,7 +214,7 @@ TEST(CompareTurns, AJobWithoutTurnsIsAnError) {
   EXPECT_FALSE(CompareTurns({SectionCalls{}}, job.names(), kTurnSteps));
 }
 
-// Turns begin when the calls were seen to repeat: for a step with four calls after some 35 steps.
+// Turns begin once the calls were seen to repeat. For a step of four calls that is after about 35 steps.
 TEST(TurnsOfStart, AreThoseThatTheJobWillHave) {
   Job job({20});
   job.Run(100, 0);

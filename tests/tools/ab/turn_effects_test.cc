@@ -75,7 +75,7 @@ TEST(TurnEffects, AreLogarithmsOfTheRatiosWithTheErrorOfTheirIntervals) {
   EXPECT_DOUBLE_EQ(effect.log_ratio, std::log(0.8));
   EXPECT_NEAR(effect.error, (std::log(0.84) - std::log(0.76)) / 3.92, 1e-12);
   EXPECT_EQ(effect.steps, 20u);
-  // The mean of two sizes, weighted by bytes: (1 + 9) / (1 + 3) MiB.
+  // The mean size is weighted by bytes over the two sizes: (1 + 9) / (1 + 3) MiB.
   EXPECT_EQ(effect.bytes, (5u << 20) / 2);
   EXPECT_EQ(effect.role, Role::kParameterGather);
   EXPECT_EQ(effect.phase, Phase::kForward);
@@ -98,11 +98,12 @@ TEST(TurnEffects, SlownessAndShareComeFromTimedCalls) {
   double bytes = 0, slowness = 0, us = 0;
   for (TraceCall& call : calls.calls) {
     CollectiveCall& issued = call.issued.call;
-    issued.bytes += issued.bytes / 6;  // inside a size class
+    issued.bytes += issued.bytes / 6;  // The size stays inside its size class.
     const double expected_us =
         TimeOfNcclsChoice(Fabric().model, issued.collective, LowerBound(SizeClassOf(issued.bytes)),
                           kLeaveNcclAlone, NcclConfigs(issued.collective));
-    call.issued.duration_ns = static_cast<int64_t>(4000 * expected_us);  // four times as slow as expected
+    // The call is four times as slow as expected.
+    call.issued.duration_ns = static_cast<int64_t>(4000 * expected_us);
     bytes += static_cast<double>(issued.bytes);
     slowness += 2 * static_cast<double>(issued.bytes);
     us += static_cast<double>(call.issued.duration_ns) / 1e3;
@@ -111,7 +112,7 @@ TEST(TurnEffects, SlownessAndShareComeFromTimedCalls) {
   const auto effects = EffectsOfTurns(Compared({Times(0.8, 0.76, 0.84)}), job);
   ASSERT_TRUE(effects && effects->file.effects.size() == 1);
   const MeasuredEffect& effect = effects->file.effects[0];
-  // The definition is the one by which a job's guard asks (TableGuard::Knowledge).
+  // A job's guard asks by the same definition of slowness (TableGuard::Knowledge).
   ASSERT_TRUE(effect.slowness && effect.share);
   EXPECT_NEAR(*effect.slowness, slowness / bytes, 0.01);
   EXPECT_NEAR(*effect.share, us / 30 * 3 / 20e3, 1e-9);
@@ -146,7 +147,7 @@ TEST(TurnEffects, OfSettingsUnderWhichAPolicyDecidesAreLeftOut) {
   const ComparedJob job{{"nccl", "allgather=ring/simple/1", "ring/simple/1"}, &calls, Fabric(), true};
   const auto effects = EffectsOfTurns(Compared({Times(0.8, 0.76, 0.84), Times(0.8, 0.76, 0.84)}), job);
   ASSERT_TRUE(effects) << effects.error().message;
-  // The reductions follow the policy under the first of the two settings.
+  // Under the first of the two settings, the policy chooses for the reductions.
   EXPECT_EQ(effects->left_out, 1u);
   EXPECT_EQ(effects->file.effects.size(), 1u);
 }

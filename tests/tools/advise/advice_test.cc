@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes traces of a known job on a known system. What is read from them, fitted and predicted must be that
-// job again.
+// The tests make traces of a known job on a known system. Reading, fitting and predicting must give that job
+// again.
 #include "tools/advise/advice.h"
 
 #include <fmt/format.h>
@@ -78,7 +78,7 @@ Trace Recorded(const AdvisedJob& job, const System& system, const TrainerCompute
   return trace;
 }
 
-// Removes the labels, as an importer that knows neither steps nor roles leaves a trace.
+// Removes the labels. The result is like a trace from an importer that knows neither steps nor roles.
 Trace WithoutLabels(Trace trace) {
   for (TraceSection& section : trace.sections) {
     std::erase_if(section.records, [](const TraceRecord& record) {
@@ -116,7 +116,7 @@ TEST(RecordedStep, IsFoundByMarksAndByRepetition) {
   }
 }
 
-// FSDP2's root stays gathered after the forward pass, and it has most of the elements here.
+// FSDP2's root stays gathered after the forward pass. In this model it has most of the elements.
 TEST(RecognisedJobs, UnitsThatAreGatheredTwiceAreSeenBesideARootThatIsNot) {
   AdvisedJob job{.framework = "fsdp2"};
   job.model = *ParseModel("gpt:layers=4,hidden=128,sequence=64,vocabulary=50000");
@@ -210,14 +210,14 @@ TEST(RecogniseJob, SaysDataParallelismOrShardsWithoutLabels) {
   EXPECT_EQ(as_fsdp->job.model.parameters.size(), UnitsOf(sharded.model).size());
 }
 
-// The prediction reproduces the recorded step, and also steps that were not recorded.
+// The prediction reproduces the recorded step, and it also predicts steps that were not recorded.
 TEST(Advise, PredictsWhatWasNotRecorded) {
   const TrainerCompute truth{25e6, 1.2};
   for (const char* const stage : {"1", "2", "3"}) {
     const AdvisedJob job = Trainer({{"stage", stage}, {"bucket_bytes", "1048576"}});
     const auto step = StepOf(Recorded(job, Ethernet(), truth));
     ASSERT_TRUE(step.has_value());
-    // The last step has no successor, and a long trace begins with two steps of warming up.
+    // The last step has no successor, and a long trace begins with two warm-up steps.
     EXPECT_EQ(step->timed_steps, step->steps - (step->steps > 4 ? 3 : 1));
     RecognisedJob known;
     known.job = job;
@@ -248,7 +248,7 @@ TEST(Advise, OrdersByGainAndTellsWhatItCosts) {
   EXPECT_LT(halves->predicted.step_ns, advice->simulated.step_ns);
   EXPECT_FALSE(halves->change.remark.empty());
   EXPECT_EQ(halves->change.how, "--reduce-type model");
-  // Stage 3 keeps half of the 16-bit parameters less, and gathers the root and two blocks.
+  // Stage 3 keeps only half of the 16-bit parameters, and it holds the gathered root and two blocks.
   const AdvisedChange* const shards = Find(*advice, "stage 2 -> 3");
   ASSERT_NE(shards, nullptr);
   double root = 0, block = 0;
@@ -327,7 +327,7 @@ TEST(Advise, TheIntervalHoldsWhatThePageOfResultsMeasured) {
   EXPECT_EQ(held, 17u);
 }
 
-// Times that were not measured give no step time.
+// A trace without measured times gives no step time.
 TEST(RecordedStep, ATraceWithoutTimesHasNoLength) {
   EXPECT_EQ(StepOf(Generated(Trainer({{"stage", "3"}}), 1))->step_ns, 0);
 }
@@ -377,8 +377,8 @@ TEST(TrainerOptions, BecomeSettingsAndOptionsAgain) {
   EXPECT_FALSE(TrainerJobOf({"--tensor-parallel", "2"}, 4).has_value());
 }
 
-// Returns a trace of two ranks that reduce 64 MiB in 20 ms at each of the times `issued_ms`, without marks
-// and labels.
+// Returns a trace of two ranks without marks and labels. They reduce 64 MiB in 20 ms at each of the times
+// `issued_ms`.
 Trace EqualCalls(const std::vector<int64_t>& issued_ms) {
   Trace trace;
   for (int rank = 0; rank < 2; ++rank) {
@@ -418,7 +418,7 @@ TEST(Advise, AStepOfOneCallIsFoundByItsPaceAndDivided) {
   EXPECT_LT(buckets->predicted.step_ns, advice->simulated.step_ns) << "buckets hide behind the backward pass";
 }
 
-// A step has four equal buckets and a long pause, so it is not known which bucket begins a step.
+// A step has four equal buckets and a long pause. Nothing shows which bucket begins a step.
 TEST(Advise, EqualCallsWithoutAPaceSayWhatIsMissing) {
   std::vector<int64_t> issued_ms;
   for (int64_t i = 0; i < 40; ++i) issued_ms.push_back(200 * (i / 4) + 3 * (i % 4));
@@ -442,7 +442,7 @@ TEST(Advise, EqualCallsThatAreActivationsAreNoSteps) {
   EXPECT_FALSE(RecogniseJob(*step));
 }
 
-// Ten calls of one size may be gradients or activations; only a recogniser can tell.
+// Ten calls of one size may be gradients or activations. Only a recogniser can tell them apart.
 TEST(RecognisedJob, RecognisedRolesDecideWhereCallsDoNot) {
   RecordedStep step{.ranks = 8};
   for (int i = 0; i < 10; ++i)
@@ -464,7 +464,7 @@ TEST(RecognisedJob, RecognisedRolesDecideWhereCallsDoNot) {
   EXPECT_FALSE(RecogniseJob(step)) << "a large call of which nobody is sure";
 }
 
-// The recogniser does not know the first steps, and errs now and then.
+// The recogniser does not know the first steps and sometimes errs later.
 TEST(RecordedStep, HasTheRolesThatMostStepsHave) {
   AdvisedJob named{.framework = "fsdp2"};
   named.model = *ParseModel("gpt:layers=4,hidden=128,sequence=64,vocabulary=256");

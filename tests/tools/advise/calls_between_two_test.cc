@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that an advised job does not issue. Those that consist of sends and receives are not simulated, and a
-// note or an error always names them. Broadcasts of buffers lower the share of calls that agree.
+// A trace may have calls that an advised job does not issue. Calls that consist of sends and receives are not
+// simulated, and a note or an error always names them. Broadcasts of buffers lower the share of calls that
+// agree.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ using ::testing::Not;
 constexpr uint64_t kBytes = 1 << 20;
 constexpr int kSteps = 8;
 
-// Returns a trace of two ranks. Each step has one call of 1 MiB of each of `kinds`.
+// Returns a trace of two ranks. Each step has one call of 1 MiB for each entry of `kinds`.
 Trace TraceOf(const std::vector<Collective>& kinds) {
   TraceSection section;
   section.world = 2;

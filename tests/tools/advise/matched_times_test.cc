@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests how the same collectives of several ranks are found, in passes that keep no calls.
+// Tests how passes over the records match the same collective of several ranks without keeping the calls.
 #include "tools/advise/matched_times.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace dynamiccl {
 namespace {
 
-// A rank's calls on one communicator of `ranks` ranks: call i takes duration_ns(i).
+// Returns a rank's calls on one communicator of `ranks` ranks. Call i takes duration_ns(i).
 TraceSection SectionOf(int rank, int ranks, uint64_t calls,
                        const std::function<int64_t(uint64_t)>& duration_ns) {
   TraceSection section;
@@ -55,7 +55,7 @@ TEST(MatchedPasses, FindEachCollectiveOnceInParts) {
   EXPECT_EQ(time_ns, int64_t{4000} * kCalls + int64_t{4950} * (kCalls / 100));
 }
 
-// The trace has more times than are kept in memory, so it is read twice.
+// The trace has more times than fit in memory, so it is read twice.
 TEST(TimesOfCells, MedianOfManyCallsIsExact) {
   const Trace trace{
       {SectionOf(0, 2, 9001, [](uint64_t i) { return static_cast<int64_t>(10'000 + i * 7919 % 9001); })}};

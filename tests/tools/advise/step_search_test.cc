@@ -47,7 +47,7 @@ TEST(StepSearch, OneStepWhereNothingRepeatsAndPacedCallsWhereTheyAreTimed) {
   EXPECT_EQ(StepSearch().Divide(true).calls_of_step, 0u);
 }
 
-// A step that the program enters again continues where it stopped.
+// If the program enters a step again, the step continues where it stopped.
 TEST(StepSearch, MarkedStepsGoOnWhenTheyAreEnteredAgain) {
   StepSearch search;
   for (const auto& [mark, bytes] :
@@ -62,7 +62,7 @@ TEST(StepSearch, MarkedStepsGoOnWhenTheyAreEnteredAgain) {
   EXPECT_FALSE(search.Divide(true).NumberOf(0, -1)) << "before the first mark";
 }
 
-// Only the last kLongestStep calls are kept. What they repeat is found; all before them are counted.
+// The search keeps only the last kLongestStep calls and finds what they repeat. It counts all earlier calls.
 TEST(StepSearch, KeepsABoundedNumberOfCalls) {
   StepSearch search;
   for (uint64_t i = 0; i < kLongestStep + 1000; ++i) search.Take(CallOf(i), -1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Oracles: the generator, which equals recorded runs call by call, and steps short enough to add up by hand.
+// The expected values come from the generator, which equals recorded runs call by call, and from steps that
+// are short enough to add up by hand.
 #include "tools/advise/trainer_program.h"
 
 #include <fmt/format.h>
@@ -12,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-// Ring/Simple alone: AllReduce of S bytes on 2 ranks takes base + 2 hops + S / gbps.
+// Returns a system with Ring/Simple only. AllReduce of S bytes on 2 ranks takes base + 2 hops + S / gbps.
 System Link(double base_us, double gbps) {
   System system{.name = "link", .source = "made up", .ranks_per_node = 2, .max_channels = 1};
   system.path(Algorithm::kRing, Protocol::kSimple) = {base_us, 0, 0, gbps, gbps, 0};
@@ -66,7 +67,7 @@ TEST(TrainerProgram, IssuesTheGeneratorsCalls) {
         {"reduce_type", "float32"}};
     const WorldShape world{4, 1, one_of({"0", "2"}) == "2" ? 2 : 0};
     const AdvisedJob job = Job(settings, world);
-    if (!OperationsOf(job)) continue;  // a combination that the trainer refuses
+    if (!OperationsOf(job)) continue;  // The trainer refuses this combination.
     ++compared;
     ExpectGeneratorsCalls(job, Words(settings) + (world.shard > 0 ? "hybrid" : ""));
   }
@@ -79,7 +80,7 @@ int64_t Step(const SettingTexts& settings, const System& system, const TrainerCo
   return predicted ? predicted->step_ns : 0;
 }
 
-// Nothing overlaps: computing, each bucket, and the scalars one after another.
+// Nothing overlaps, so a step is the sum of computing, each bucket and the scalars.
 TEST(StepPrediction, WithoutOverlapAStepIsASum) {
   const TrainerCompute compute{9e6, 0};
   for (const char* const stage : {"0", "2"}) {
@@ -94,7 +95,7 @@ TEST(StepPrediction, WithoutOverlapAStepIsASum) {
   }
 }
 
-// With one bucket for everything, the AllReduce stands alone after the backward pass.
+// With one bucket for all gradients, nothing hides the AllReduce after the backward pass.
 TEST(StepPrediction, OneBucketHidesNothing) {
   const SettingTexts settings = {{"stage", "0"}, {"bucket_bytes", "17592186044416"}};
   const auto operations = OperationsOf(Job(settings));
@@ -103,7 +104,7 @@ TEST(StepPrediction, OneBucketHidesNothing) {
   EXPECT_NEAR(static_cast<double>(Step(settings, Link(10, 1), {9e6, 0})), us * 1e3, 1e3);
 }
 
-// Where a call costs much of its own, one bucket for everything is best.
+// If each call has a high fixed cost, one bucket for everything is best.
 TEST(StepPrediction, DearCallsWantLargeBuckets) {
   const TrainerCompute compute{9e6, 0};
   const auto of = [&](const char* bytes, double base_us) {
@@ -114,9 +115,9 @@ TEST(StepPrediction, DearCallsWantLargeBuckets) {
   EXPECT_GT(of("524288", 2000), of("17592186044416", 2000));
 }
 
-// 12 parameters of 1 MiB, each 2 ms of backward pass, over 1 GB/s: a bucket of k takes 2.5 + 1.05 k ms. The
-// link keeps up with 2 k ms of computing from k = 3 on, and then only the last bucket is exposed: so 3 is
-// best.
+// 12 parameters of 1 MiB each compute for 2 ms in the backward pass, and the link has 1 GB/s. A bucket of k
+// parameters takes 2.5 + 1.05 k ms. From k = 3 on, the link keeps up with the 2 k ms of computing, and only
+// the last bucket is exposed. The best k is therefore 3.
 TEST(StepPrediction, KnowsTheBestBucket) {
   constexpr double kMebibyteMs = 1.048576, kCallMs = 2.5;
   AdvisedJob job{.framework = "ddp"};
@@ -139,7 +140,8 @@ TEST(StepPrediction, KnowsTheBestBucket) {
   EXPECT_EQ(best_size, 3);
 }
 
-// Two buffers: a link slower than computing holds the backward pass up, whatever the buckets.
+// Only two buffers exist, so a link that is slower than computing delays the backward pass with any bucket
+// size.
 TEST(StepPrediction, ASlowLinkSetsThePace) {
   const SettingTexts settings = {{"stage", "2"}, {"bucket_bytes", "65536"}};
   const auto operations = OperationsOf(Job(settings));

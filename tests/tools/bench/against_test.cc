@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The comparison's control lines, rounds and ratios, against ranks that only talk: they answer with the
-// numbers that a test gives them.
+// Tests the comparison's control lines, rounds and ratios. The ranks are scripts that answer with a test's
+// numbers and run no collective.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A rank that answers in the order of its list of times, and with copy rates from another.
+// The script of a rank. It answers with the entries of its list of times in order, and with copy rates from
+// its second list.
 constexpr const char* kFakeRank = R"(
 import itertools, os, socket, sys
 path, times, copies, refused = sys.argv[1:]
@@ -83,7 +84,7 @@ TEST_F(Against, RatiosAreTheirTimeOverOurs) {
 
 TEST_F(Against, RoundsInWhichTheMachineChangedAreRepeated) {
   std::vector<Side> sides;
-  // Probes before and after a round: 20 20, 20 10 (void), 20 20, ...
+  // The copy rates before and after each round are 20 20, 20 10 (this round is void), 20 20, ...
   sides.push_back(std::move(*Fake("ours", "100", "20,20,20,10")));
   const auto cell = CompareCall(sides, AllReduceOf(1000), 2, {.rounds = 2, .burst_ms = 1});
   ASSERT_TRUE(cell.has_value()) << cell.error().message;

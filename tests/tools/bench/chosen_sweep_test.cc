@@ -23,7 +23,8 @@ CostModelInput TwoNodes() {
   return model;
 }
 
-// Every pair errs by its own factor, alike over sizes; one pair is far better than the model says.
+// Every config has its own error factor, similar for all sizes. One config is far better than the model
+// predicts.
 MeasurementFile Record(uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
@@ -51,8 +52,8 @@ MeasurementFile Record(uint64_t seed) {
   return file;
 }
 
-// Octaves by which the best that was measured is slower than the best of the record; unmeasured keys have the
-// default's time.
+// Returns the octaves by which the best measured config is slower than the best of the record. A key without
+// a measurement has the default's time.
 double RegretOf(const MeasurementFile& chosen, const MeasurementFile& recorded) {
   using Key = std::pair<Collective, uint64_t>;
   std::map<Key, double> best, standard, found;
@@ -88,7 +89,7 @@ TEST(CellSurrogate, IsTheCostModelBeforeAnythingIsMeasuredAndLearnsFromNeighbour
   const CellSurrogate after(cells, samples);
   const auto moved = [&](size_t i) { return after.mean(i) - before.mean(i); };
   EXPECT_NEAR(moved(0), 3, 0.1);
-  EXPECT_GT(moved(1), moved(3));  // same algorithm and protocol beside another one
+  EXPECT_GT(moved(1), moved(3));  // Cell 1 has the same algorithm and protocol; cell 3 has others.
   EXPECT_LT(after.variance(0), after.variance(1));
   EXPECT_LT(after.variance(1), after.variance(3));
   EXPECT_LT(after.variance(3), before.variance(3));

@@ -16,7 +16,7 @@ TEST(CopyLimit, IsTheDocumentedFormula) {
     const double c = 30;
     EXPECT_DOUBLE_EQ(CopyLimit(kAllGather, n, false, c), c / n);
     EXPECT_DOUBLE_EQ(CopyLimit(kReduceScatter, n, false, c), c / n * 2 / (1 + 1.0 / n));
-    // Reduce-scatter, then the gather of the n - 1 parts that a rank does not have.
+    // An AllReduce is a reduce-scatter and then the gather of the n - 1 parts that a rank lacks.
     const double series = 1 / (1 / CopyLimit(kReduceScatter, n, false, c) + (n - 1) / c);
     EXPECT_DOUBLE_EQ(CopyLimit(kAllReduce, n, false, c), series);
   }

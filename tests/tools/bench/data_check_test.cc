@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker itself: right results pass in every type and operator, any single wrong element is found.
+// Tests the checker itself. Correct results pass for every type and operator, and the checker finds any
+// single wrong element.
 #include "tools/bench/data_check.h"
 
 #include <gtest/gtest.h>
@@ -29,8 +30,8 @@ double Combine(ReduceOp op, double a, double b) {
   }
 }
 
-// Where element `i` of what `rank` receives comes from: {sender, index in its buffer}, for what does not
-// reduce.
+// Returns the origin of element `i` that `rank` receives: {sender, index in the sender's buffer}. Only for
+// collectives that do not reduce.
 std::pair<int, uint64_t> Source(const CheckedCall& call, int rank, uint64_t i) {
   const auto r = static_cast<uint64_t>(rank);
   switch (call.collective) {
@@ -47,7 +48,7 @@ std::pair<int, uint64_t> Source(const CheckedCall& call, int rank, uint64_t i) {
   }
 }
 
-// A serial reference of its own: decodes what all ranks send and combines it in double.
+// A separate serial reference. It decodes the inputs of all ranks and combines them in double.
 std::vector<std::byte> Reference(const CheckedCall& call, int rank) {
   const size_t width = ElementBytes(call.type);
   std::vector<std::vector<std::byte>> inputs;
@@ -104,7 +105,7 @@ TEST(DataCheck, DoubledSumsAreTwiceTheSum) {
   }
 }
 
-// What a former check left behind must not pass for the result of the next one.
+// Data that an earlier check left behind must not pass for the next check's result.
 TEST(DataCheck, RepetitionsHaveOtherData) {
   for (int c = 0; c < kTestedCollectives; ++c) {
     CheckedCall call{static_cast<TestedCollective>(c), 40, DataType::kFloat32, ReduceOp::kSum, 0, 4};

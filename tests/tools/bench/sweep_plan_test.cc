@@ -29,7 +29,7 @@ std::vector<PlannedCell> TwoCollectives() {
 
 TEST(PlanSweep, EveryLegalConfigAndTheDefaultOnce) {
   const std::vector<PlannedCell> cells = TwoCollectives();
-  // Channels 1, 2, 4, 8 for each pair, and one default a size.
+  // Each pair has the channels 1, 2, 4 and 8. Each size has one default.
   EXPECT_EQ(cells.size(), 2u * (4 * 4 + 1) + 2u * (2 * 4 + 1));
   std::set<std::tuple<int, uint64_t, int, int, int>> seen;
   int defaults = 0;

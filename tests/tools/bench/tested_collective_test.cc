@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts and offsets against nccl-tests' own formulas (its *GetCollByteCount and *GetBw).
+// Compares counts and offsets with nccl-tests' own formulas (*GetCollByteCount and *GetBw).
 #include "tools/bench/tested_collective.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TEST(TestedCollective, FirstFiveHaveCollectivesNumbers) {
 
 TEST(LayoutOf, PartsBeginAtSixteenBytes) {
   const CallLayout gather =
-      LayoutOf(kAllGather, 1000, 4, 3);  // 333 elements a rank, of which 332 fill 16 bytes
+      LayoutOf(kAllGather, 1000, 4, 3);  // Of 333 elements per rank, 332 fill whole 16-byte units.
   EXPECT_EQ(gather.argument, 332u);
   EXPECT_EQ(gather.send, 332u);
   EXPECT_EQ(gather.receive, 996u);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks of a benchmark that another launcher starts meet at MASTER_ADDR:MASTER_PORT, or say why they cannot.
+// Ranks of a benchmark that another launcher starts meet at MASTER_ADDR:MASTER_PORT, or report why they
+// cannot.
 #include "tools/bench/unique_id_exchange.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
-// A socket with a port that no other program has as long as it lives; bound, but it does not listen.
+// A socket that is bound but does not listen. It reserves its port during its lifetime.
 class HeldPort {
  public:
   HeldPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -73,7 +74,7 @@ TEST(UniqueIdExchange, RankZeroSaysThatThePortIsTaken) {
 
 TEST(UniqueIdExchange, RankZeroSaysThatTheAddressIsAnotherHosts) {
   RankPlace place = Place(0, 29500);
-  place.master_address = "192.0.2.1";  // reserved for documentation: no host has it
+  place.master_address = "192.0.2.1";  // This address is reserved for documentation, so no host has it.
   const auto id = ExchangeUniqueId(place, {}, std::chrono::seconds(20));
   ASSERT_FALSE(id);
   EXPECT_THAT(id.error().message, HasSubstr("rank 0 cannot listen at 192.0.2.1:29500"));

@@ -26,7 +26,7 @@ TEST(TimedSystems, PicosTableHasThreeArms) {
   ASSERT_EQ(taken.size(), 1u);
   EXPECT_EQ(taken[0].name, "mn5_h100_allreduce_forced_algo");
   EXPECT_EQ(taken[0].left_out, 0u);
-  EXPECT_EQ(taken[0].cells.size(), 4u * 9 * 3);  // scales, sizes, arms
+  EXPECT_EQ(taken[0].cells.size(), 4u * 9 * 3);  // The factors are scales, sizes and arms.
   const auto ring = std::find_if(taken[0].cells.begin(), taken[0].cells.end(), [](const TimedCell& cell) {
     return cell.config.algorithm == Algorithm::kRing && cell.n_ranks == 16 && cell.bytes == 256;
   });
@@ -54,8 +54,9 @@ TEST(TimedSystems, RepeatsOfAllFilesAreOneCell) {
   EXPECT_EQ(taken[0].name, "a");
   EXPECT_EQ(taken[0].left_out, 2u);
   ASSERT_EQ(taken[0].cells.size(), 1u);
-  EXPECT_EQ(taken[0].cells[0].us, 20);                      // of 10, 30, 20
-  EXPECT_NEAR(taken[0].cells[0].log_spread, 1.0986, 1e-4);  // 30 against the lower of 10 and 20
+  EXPECT_EQ(taken[0].cells[0].us, 20);  // This is the median of 10, 30 and 20.
+  // This compares 30 with 10, the lower of the other two.
+  EXPECT_NEAR(taken[0].cells[0].log_spread, 1.0986, 1e-4);
   EXPECT_EQ(taken[1].cells[0].log_spread, 0);
 }
 
@@ -118,7 +119,7 @@ TEST(TimedSystems, OutputOfNcclTestsIsNamedByTheMachine) {
   EXPECT_EQ(taken[0].cells[0].us, 30);
 }
 
-// A log of nccl-tests on two ranks of hosts named like `host`.
+// Returns a log of nccl-tests on two ranks. Their hosts are `host` followed by 1 and 2.
 std::string LogOf(const std::string& host, const std::string& library, const std::string& time) {
   return library + "# nThread 1 nGpus 1\n#  Rank  0 Group  0 Pid 1 on " + host +
          "1 device  0 [0x01] NVIDIA H100\n#  Rank  1 Group  0 Pid 1 on " + host +

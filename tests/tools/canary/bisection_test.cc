@@ -15,11 +15,11 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Releases = std::vector<NcclRelease>;
 
-// A fault that release `since` brings and release `until` ends.
+// A fault that begins in release `since` and ends in release `until`.
 struct Fault {
   NcclRelease since;
   NcclRelease until;
-  Releases hiding;  // releases that do not come far enough to show it
+  Releases hiding;  // These releases do not run far enough to show the fault.
 
   FaultState operator()(const NcclRelease& release) const {
     if (std::ranges::count(hiding, release) > 0) return FaultState::kHidden;
@@ -65,8 +65,8 @@ TEST(BisectFault, OfAWholeCacheNamesTheReleasesThemselves) {
   }
 }
 
-// Whatever is in the cache: the release that brings the fault is the first one that shows it, or one of those
-// that were not looked at before it. The same holds for the release that ends it.
+// This must hold for any set of cached releases. The release that begins the fault is the first release that
+// shows it, or an untested release just before that one. The same holds for the release that ends it.
 TEST(BisectFault, NeverExcludesTheReleaseThatBringsOrEndsTheFault) {
   const Releases& all = PublishedReleases();
   std::mt19937 random(27);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of `dynamiccl canary` that need no NCCL: what a run left behind, comparisons, known issues.
-// canary.bats and canary_reports.bats run releases.
+// Tests the parts of `dynamiccl canary` that need no NCCL: a run's output, comparisons and known issues.
+// canary.bats and canary_reports.bats run real releases.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -24,7 +24,7 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
   return at == std::string::npos ? text : text.replace(at, what.size(), with);
 }
 
-// ---- what a run left behind ----
+// ---- output of a run ----
 
 TEST(ConnectionOf, ReadsTransportAndAdapter) {
   using Pair = std::pair<std::string, std::string>;
@@ -98,7 +98,8 @@ TEST(ReadCell, TellsHowFarARunCame) {
   EXPECT_EQ(ReadCell(SmallRequest(), {both, "", "", 0, false}).end, CellEnd::kPassed);
 }
 
-// A call that the stand-in lacks fails, whatever the release does then: that is no fault of the release.
+// If the stand-in lacks a CUDA call, the call fails and the release reacts somehow. That is no fault of the
+// release.
 TEST(ReadCell, ACallThatTheStandInLacksIsNamedAndIsNoStatementAboutTheRelease) {
   const std::string log = std::string(kLog) + "cuda_standin: cudaNewThing has no stand-in\n" +
                           "h:1:2 [0] NCCL WARN Cuda failure 801\ncuda_standin: cuOther has no stand-in\n" +
@@ -115,7 +116,7 @@ TEST(ReadCell, ACallThatTheStandInLacksIsNamedAndIsNoStatementAboutTheRelease) {
   }
 }
 
-// Which rank's lines come last is decided by time.
+// Timing decides which rank's lines come last in the log.
 TEST(EndText, NamesTheCauseAndNotThatARankLostAnother) {
   Cell cell{.end = CellEnd::kInitFailed, .ranks = 2};
   const std::string lost = "socketProgress: Connection closed by remote peer localhost<57326>";
@@ -175,7 +176,7 @@ TEST(ReadCell, RanksLaunchAlikeWhenTheirDigestsAreEqual) {
 
 // ---- comparisons ----
 
-// A cell of two nodes that ran well.
+// Returns a cell of two nodes that ran well.
 Cell GoodCell() {
   Cell cell{.end = CellEnd::kPassed, .seconds = 2, .ranks = 16, .ranks_joined = 16};
   cell.channels = 16;
@@ -230,7 +231,7 @@ TEST(CompareCells, EqualCellsAreTheSame) {
   EXPECT_EQ(VerdictOf({}), CanaryVerdict::kSame);
 }
 
-// One change to a good cell, and what it must be called.
+// One change to a good cell, and the expected classification.
 struct ChangeCase {
   const char* name;
   void (*change)(Cell*);
@@ -300,7 +301,7 @@ TEST(CompareCells, ChoicesArePricedByBothModelsAndNeverAcrossThem) {
   Cell after = GoodCell();
   after.choices[0].config.algorithm = Algorithm::kTree;
   EXPECT_EQ(CompareCells(GoodCell(), after).at(0).note, "slower by the model of both releases");
-  // A recalibrated model that prefers the tree is no loss by itself.
+  // A recalibrated model that prefers the tree is no loss in itself.
   after.choices[0].costs[{Algorithm::kTree, Protocol::kLL}] = 9;
   after.choices[0].costs[{Algorithm::kRing, Protocol::kLL}] = 10;
   EXPECT_EQ(CompareCells(GoodCell(), after).at(0).note,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topologies as machines for the canary, and what is refused in them.
+// Tests topologies as machines for the canary, and the errors for unusable topologies.
 #include "tools/canary/described_machine.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(DescribedMachine, GpusBehindASwitchOfHopperHaveMulticast) {
   EXPECT_NE(machine->stand_in.find("multicast = 1"), std::string::npos);
 }
 
-// NCCL would fill each of these from the machine that it runs on, which is not the user's.
+// NCCL would fill in each of these values from the machine on which it runs, which is not the user's.
 TEST(DescribedMachine, WhatIsLeftToTheMachineIsRefused) {
   const struct {
     const char* what;
@@ -86,7 +86,7 @@ TEST(DescribedMachine, WhatIsLeftToTheMachineIsRefused) {
   EXPECT_FALSE(DescribeTopology("no GPU", "<system version=\"1\"></system>"));
 }
 
-// NCCL reads such a text as 0, without a word.
+// NCCL silently reads such a text as 0.
 TEST(DescribedMachine, ATextWhereANumberBelongsIsRefusedWithItsLine) {
   const struct {
     const char* what;
@@ -110,7 +110,7 @@ TEST(DescribedMachine, ATextWhereANumberBelongsIsRefusedWithItsLine) {
         "mesh", Edited(MeshTopology(), " latency=\"0\"", fmt::format(" latency=\"{}\"", latency))));
 }
 
-// NCCL refuses another version, and takes the other texts for its fallback.
+// NCCL refuses another version. It replaces the other unknown texts by its fallback.
 TEST(DescribedMachine, AWordThatNcclDoesNotKnowIsRefused) {
   const auto described = [](const char* what, const std::string& with) {
     return DescribeTopology("mesh", Edited(MeshTopology(), what, with));
@@ -134,7 +134,7 @@ TEST(DescribedMachine, AWordThatNcclDoesNotKnowIsRefused) {
     EXPECT_TRUE(described("16.0 GT/s PCIe", speed)) << speed;
 }
 
-// NCCL compares its words with the begin of the text.
+// NCCL compares only the beginning of the text with its own words.
 TEST(DescribedMachine, AnArchitectureThatBeginsWithOneOfNcclIsRead) {
   EXPECT_TRUE(DescribeTopology("mesh", Edited(MeshTopology(), "x86_64", "ppc64le")));
   const std::string x86 = Edited(MeshTopology(), "x86_64", "x86_64_v3");
@@ -142,7 +142,7 @@ TEST(DescribedMachine, AnArchitectureThatBeginsWithOneOfNcclIsRead) {
   EXPECT_FALSE(DescribeTopology("mesh", Edited(x86, " modelid=\"106\"", ""))) << "NCCL reads an x86's model";
 }
 
-// A dump of two of four GPUs: the links to the other two lead nowhere.
+// The file is a dump of two of four GPUs, so the links to the other two lead nowhere.
 TEST(DescribedMachine, HalfADumpIsRefused) {
   std::string half = MeshTopology();
   half.erase(half.find("  <pci busid=\"0000:8d:00.0\""));
@@ -152,7 +152,7 @@ TEST(DescribedMachine, HalfADumpIsRefused) {
   EXPECT_NE(machine.error().hint.find("all GPUs of the node"), std::string::npos);
 }
 
-// NCCL would take the network of the machine on which the canary runs.
+// NCCL would use the network of the machine on which the canary runs.
 TEST(CheckAdapters, SeveralNodesNeedAdaptersOrOneNvlinkDomain) {
   const DescribedMachine without = DescribeTopology("g5", TopologyFile("g5")).value();
   const DescribedMachine with = DescribeTopology("mesh", MeshTopology()).value();
@@ -171,7 +171,7 @@ TEST(CheckAdapters, SeveralNodesNeedAdaptersOrOneNvlinkDomain) {
   EXPECT_FALSE(CheckAdapters({tray}, 4)) << "two domains";
 }
 
-// The user states what a topology does not show.
+// A topology does not show these properties, so the user states them.
 TEST(TakeAway, SaysWhatDoesNotWork) {
   DescribedMachine machine = DescribeTopology("mesh", MeshTopology()).value();
   ASSERT_TRUE(TakeAway({}, &machine));

@@ -68,7 +68,7 @@ class Fabricator:
     def cpus(self, root):
         cpu = root.find("cpu")
         family = int(cpu.get("familyid"))
-        # NCCL adds the extended family of the processor in another place than Linux does.
+        # NCCL and Linux add the extended family of the processor in different places.
         family = family if family < 15 or family % 16 != 15 else 15 + family // 16
         write(self.folder / "proc/cpuinfo", f"processor\t: 0\nvendor_id\t: {cpu.get('vendor')}\ncpu family\t: {family}\n"
               f"model\t\t: {cpu.get('modelid')}\nmodel name\t: a processor\n\nprocessor\t: 1\n")

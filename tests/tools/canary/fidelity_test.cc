@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs of two nodes with one rank each, as NCCL 2.28.9 writes them.
+// The logs are of two nodes with one rank each, in the format of NCCL 2.28.9.
 #include "tools/canary/fidelity.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
-// The lines that rank 0 logs before and after those of its graphs.
+// The lines that rank 0 logs before and after the lines of its graphs.
 constexpr const char* kBegin =
     "h:1:2 [0] NCCL INFO NCCL version 2.28.9+cuda12.9\n"
     "h:1:2 [0] NCCL INFO NCCL_CROSS_NIC set by environment to 0.\n"
@@ -53,7 +53,7 @@ std::string LogOfRank0() {
   return std::string(kBegin) + kGraph + kEnd;
 }
 
-// Replaces a text that is known to be there.
+// Replaces `what` in `text`. Fails the test if `text` does not contain it.
 std::string With(std::string text, const std::string& what, const std::string& instead) {
   const size_t at = text.find(what);
   EXPECT_NE(at, std::string::npos) << what;
@@ -122,7 +122,7 @@ TEST(ReadNcclLog, KeepsCommunicatorsApartAndDropsConnectionsThatNameNone) {
 TEST(ReadNcclLog, ReadsNothingFromWhatIsCut) {
   EXPECT_THAT(ReadNcclLog("").communicators, IsEmpty());
   EXPECT_THAT(ReadNcclLog("no line end").communicators, IsEmpty());
-  // Another process's line begins inside the ring's.
+  // A line of another process begins inside the ring's line.
   const std::string cut =
       With(LogOfRank0(), "Channel 00/02 :  0  1", "Channel 00/02 :  0h:1:3 [1] NCCL INFO x");
   EXPECT_EQ(ReadNcclLog(cut).cut_lines, 1);
@@ -137,7 +137,7 @@ TEST(ReadNcclLog, ReadsNothingFromWhatIsCut) {
   EXPECT_THAT(ReadNcclLog(topology).communicators.front().by_rank.at(0).links, IsEmpty());
 }
 
-// Times below a heading that is lost must not be read as those of the part above.
+// If a heading is lost, the times below it must not be read as times of the part above.
 TEST(ReadNcclLog, ReadsNoTimesWithoutTheirHeading) {
   const std::vector<std::string> second = {
       "h:1:2 [0] NCCL INFO   Algorithm   |       NVLS                  |\n",
@@ -160,7 +160,7 @@ TEST(ReadNcclLog, ReadsNoTimesWithoutTheirHeading) {
   }
 }
 
-// A log that is cut anywhere must not make a machine that is described well look wrong.
+// Cutting a log anywhere must not make a correctly described machine look wrong.
 TEST(Fidelity, ACutLogContradictsNothing) {
   const std::string whole = LogOfRank0();
   const Cell cell = CellOf(whole);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests how runs become verdicts. A script takes the place of the program that calls NCCL and ends each run
-// of each release as the test says. canary_reports.bats judges real releases.
+// Tests how runs become verdicts. A script replaces the program that calls NCCL. It ends each run of each
+// release as the test specifies. canary_reports.bats judges real releases.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,9 +21,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// Ends the run as the next line of the release's file `plan` says: "passes", "crashes", "hangs", or
-// "fails WARNING". The last line stands for all further runs. "with WARNING" passes with a warning, and
-// "adapters 0 1" with connections over these.
+// Ends the run as the next line of the release's file `plan` says: "passes", "crashes", "hangs", or "fails
+// WARNING". The last line applies to all further runs. "with WARNING" passes with a warning. "adapters 0 1"
+// passes with connections over these adapters.
 constexpr const char* kDriver = R"sh(#!/bin/sh
 release="${LD_LIBRARY_PATH##*:}"
 line="$(head -1 "$release/plan")"
@@ -52,7 +52,7 @@ class Judging : public testing::Test {
   }
   ~Judging() override { unsetenv("XDG_CACHE_HOME"); }
 
-  // Puts a release into the cache, whose runs end as the lines of `plan` say.
+  // Puts a release into the cache. Its runs end as the lines of `plan` say.
   ReleaseLibrary Release(const char* text, const std::string& plan) {
     const std::string lib =
         fmt::format("{}/dynamiccl/wheels/nccl-{}/nvidia/nccl/lib", folder_.File("cache"), text);
@@ -62,7 +62,7 @@ class Judging : public testing::Test {
     return {*real_nccl::ParseRelease(text), lib};
   }
 
-  // Judges the second release against the first, and bisects.
+  // Judges the second release against the first and bisects any fault.
   CanaryAnswer Judged(const ReleaseLibrary& in_use, const ReleaseLibrary& judged) {
     request_ = {.machines = {{.name = "node", .gpus = 1, .adapters = 1, .architecture = 80}},
                 .releases = {in_use, judged},
@@ -83,7 +83,7 @@ class Judging : public testing::Test {
   CanaryRequest request_;
 };
 
-// Before 2.22 all algorithms connect at init, from then on those that the calls use.
+// Before 2.22, init connects all algorithms. From 2.22 on, it connects only those that the calls use.
 TEST_F(Judging, FewerAdaptersAreGraveWhereBothReleasesConnectAlike) {
   const auto verdict = [&](const char* in_use, const char* judged) {
     const auto answer = Judged(Release(in_use, "adapters 0 1"), Release(judged, "adapters 0"));
@@ -94,7 +94,8 @@ TEST_F(Judging, FewerAdaptersAreGraveWhereBothReleasesConnectAlike) {
   EXPECT_EQ(verdict("2.21.5", "2.22.3"), "changed");
 }
 
-// Adapters alone do not say whether a job loses speed: NVIDIA/nccl#2097 is about which of them a ring uses.
+// The number of adapters does not tell whether a job loses speed. NVIDIA/nccl#2097 is about which of them a
+// ring uses.
 TEST_F(Judging, FewerAdaptersAreSaidToMatterToLargeCallsBetweenNodes) {
   const CanaryAnswer answer = Judged(Release("2.24.3", "adapters 0 1"), Release("2.28.9", "adapters 0"));
   EXPECT_THAT(
@@ -113,7 +114,7 @@ TEST_F(Judging, TheGpusOfTheRanksAreToldNodeByNode) {
   EXPECT_THAT(FormatCanary(request_, answer), HasSubstr(", ranks on GPUs 0,1 of node 0, 2,3 of node 1\n"));
 }
 
-// A job is not told about issues with a variable that it does not set, or a part that its machine lacks.
+// The answer omits issues about a variable that the job does not set, or a part that its machine lacks.
 TEST(KnownIssues, FitTheVariablesAndTheTopologyOfTheJob) {
   const auto known = ParseKnownIssues(ReadTextFile(KNOWN_ISSUES).value()).value();
   const auto has = [&](const char* id, const std::map<std::string, std::string>& environment,
@@ -128,7 +129,7 @@ TEST(KnownIssues, FitTheVariablesAndTheTopologyOfTheJob) {
   EXPECT_FALSE(has("NVIDIA/nccl#2053", {}, "<gpu/>"));
 }
 
-// No difference shows them, so what is known of them is said for every release that has them.
+// No run can show these issues, so the answer lists them for every release that has them.
 TEST(KnownIssues, ThatNoRunCanShowAreToldWithTheReason) {
   const auto issues = ParseKnownIssues(ReadTextFile(KNOWN_ISSUES).value());
   ASSERT_TRUE(issues);
@@ -161,7 +162,7 @@ TEST_F(Judging, AGraveDifferenceCountsWhenTheSecondRunShowsTheSame) {
   EXPECT_EQ(verdict("crashes"), "fails");
   EXPECT_EQ(verdict("crashes\npasses"), "same");
   EXPECT_EQ(verdict("hangs\nhangs\ncrashes"), "fails");
-  // A crash is no second hang. The third run decides.
+  // A crash does not confirm a hang. The third run decides.
   EXPECT_EQ(verdict("hangs\ncrashes\nhangs\ncrashes"), "fails");
   EXPECT_THAT(verdict("hangs\ncrashes\npasses"),
               AllOf(HasSubstr("three runs"), HasSubstr("hangs, 0 of 2 ranks joined"), HasSubstr("crashes"),
@@ -179,7 +180,7 @@ TEST_F(Judging, NothingIsJudgedWhereTheReleaseInUseFailsItself) {
   }
 }
 
-// As NVIDIA/nccl#1748 and #1946: the crash ends before the search that gives up does.
+// As in NVIDIA/nccl#1748 and #1946, the crash ends in an earlier release than the search that gives up.
 TEST_F(Judging, AFailureIsBisectedApartFromOtherDifferences) {
   const char* gave_up = "with no path for pattern 1, falling back to simple order";
   const ReleaseLibrary in_use = Release("2.24.3", "passes");
@@ -233,7 +234,7 @@ TEST_F(Judging, AKnownIssueFitsByAnyWarningOfTheRun) {
     for (const KnownIssue& one : answer.judged.front().issues) found += one.id;
     return found;
   };
-  // The script warns once more before it crashes, so this is not the last warning.
+  // The script prints another warning before it crashes, so this warning is not the last one.
   EXPECT_EQ(issues("crashes Could not find NET with id 0"), "NVIDIA/nccl#1748");
   EXPECT_EQ(issues("crashes Could not find something\ncrashes Could not find NET with id 0"),
             "NVIDIA/nccl#1748")

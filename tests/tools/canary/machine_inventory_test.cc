@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An inventory of a fabricated node must give the machine that NCCL's own topology file describes. An
-// attribute that the node does not show must be named, and never be taken from the machine of the test.
+// An inventory of a fabricated node must give the machine that NCCL's own topology file describes. If the
+// node does not show an attribute, the error must name it. The attribute must not come from the machine that
+// runs the test.
 #include "tools/canary/machine_inventory.h"
 
 #include <fmt/format.h>
@@ -35,7 +36,7 @@ class Inventories : public ::testing::Test {
 
   static void Run(const std::string& command) { ASSERT_EQ(std::system(command.c_str()), 0) << command; }
 
-  // Runs the collector on a node like `topology` and returns its output.
+  // Runs the collector on a node that resembles `topology`. Returns its output.
   std::string Collect(const std::string& topology, const std::string& fabricate = "",
                       const std::string& words = "gdr=1") {
     const std::string xml = folder_ + "/node.xml", node = folder_ + "/node" + std::to_string(++nodes_);
@@ -72,8 +73,8 @@ std::string MeshOfA100() {
   return ReadTextFile(CANARY_TESTS "/four_a100_mesh.xml").value();
 }
 
-// The topology as the canary shows it to NCCL, one line an element with its attributes sorted. Left out is
-// what decides nothing: the adapters' GUIDs and, of the switch, its address.
+// Returns the topology as the canary shows it to NCCL: one line per element with sorted attributes. It leaves
+// out values that decide nothing: the adapters' GUIDs and the switch's address.
 std::set<std::string> ElementsOf(const std::string& xml) {
   std::string error;
   const auto machine = DescribeTopology("node", xml);
@@ -95,7 +96,7 @@ std::set<std::string> ElementsOf(const std::string& xml) {
   return lines;
 }
 
-// Elements that only one of the two has.
+// Returns the elements that only one of the two topologies has.
 std::vector<std::string> Unlike(const std::string& one, const std::string& other) {
   const std::set<std::string> a = ElementsOf(one), b = ElementsOf(other);
   std::vector<std::string> unlike;
@@ -103,8 +104,8 @@ std::vector<std::string> Unlike(const std::string& one, const std::string& other
   return unlike;
 }
 
-// The named machines as NCCL dumps such nodes: devices in the order of their addresses, and AMD's family,
-// which is 23 to Linux, as 143.
+// Returns a named machine as NCCL dumps such a node. NCCL sorts devices by address and writes AMD's family
+// 143 where Linux has 23.
 std::string AsNcclDumps(const std::string& xml) {
   std::string error;
   auto root = cuda_standin::ParseXml(xml, &error);
@@ -133,7 +134,8 @@ TEST_F(Inventories, AreTheMachinesThatNcclDescribes) {
   }
 }
 
-// Eight GPUs of twelve links to each other: no GPU has 84, so there are switches, though none is on the bus.
+// Eight GPUs have twelve links to each other GPU. No GPU has 84 links, so there must be switches, although
+// none is on the bus.
 TEST_F(Inventories, SwitchesThatAreNoPciDevices) {
   std::string error;
   const auto machine = cuda_standin::ParseMachine(ReadTextFile(MACHINES "/dgx_a100.machine").value(), &error);
@@ -157,7 +159,7 @@ TEST_F(Inventories, WhatTheNodeDoesNotShowIsNamed) {
   EXPECT_THAT(without("link_speed=\""), HasSubstr("missing: link_speed of 0000:1d:00.0"));
 }
 
-// A port that is slower than its device bounds the link, and a port that is down is no adapter.
+// A port that is slower than its device limits the link. A port that is down is no adapter.
 TEST_F(Inventories, AreReadAsNcclReadsThem) {
   Collect(MeshOfA100());
   const std::string node = folder_ + "/node1";
@@ -177,7 +179,7 @@ TEST_F(Inventories, AreReadAsNcclReadsThem) {
   EXPECT_THAT(xml, HasSubstr("gdr=\"0\""));
 }
 
-// Linux says aarch64 of a Grace processor, and NCCL arm64.
+// Linux calls a Grace processor aarch64, and NCCL calls it arm64.
 TEST_F(Inventories, HaveNcclsWordsForTheArchitecture) {
   MachineInventory node = ParseMachineInventory("node.inventory", Collect(MeshOfA100())).value();
   const auto with = [&](const char* machine) {
@@ -188,7 +190,7 @@ TEST_F(Inventories, HaveNcclsWordsForTheArchitecture) {
   EXPECT_THAT(with("ppc64le"), HasSubstr("arch=\"ppc64\""));
 }
 
-// A virtual machine does not know the speed of the port above a device. NCCL then takes the device's.
+// A virtual machine does not show the speed of the port above a device. NCCL then uses the device's speed.
 TEST_F(Inventories, ASpeedThatIsUnknownDoesNotBoundALink) {
   Collect(MeshOfA100());
   const std::string node = folder_ + "/node1";
@@ -223,13 +225,14 @@ TEST_F(Inventories, CutDamagedAndLaterFilesAreRefused) {
   EXPECT_THAT(refused.error().message, HasSubstr("version '2' of the format, this program reads 1"));
 }
 
-// The checksum is POSIX cksum's: `printf 123456789 | cksum` prints 930766865.
+// The value is that of POSIX cksum: `printf 123456789 | cksum` prints 930766865.
 TEST(PosixChecksum, IsThatOfTheCommand) {
   EXPECT_EQ(PosixChecksum("123456789"), 930766865u);
   EXPECT_EQ(PosixChecksum(""), 4294967295u);
 }
 
-// Unknown records are of a later collector; records that lack fields are an error with their line.
+// An unknown record comes from a later collector and is ignored. A record that lacks fields is an error with
+// its line.
 TEST(MachineInventories, RecordsAreChecked) {
   const auto of = [](std::string body) {
     body = "dynamiccl-machine-inventory\t1\n" + body;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
 
-// Four AllReduces of a bucket, one of another size of its class, a gather, and a Send.
+// The job has four AllReduces of one bucket size, one of another size in the same class, a gather and a Send.
 SectionBuilder Job() {
   SectionBuilder builder(0, 16);
   for (uint64_t call = 0; call < 4; ++call) builder.Call(call, Collective::kAllReduce, 4 * kMiB);
@@ -79,7 +79,8 @@ TEST(Traffic, OfManySizesKeepsThoseWithMostBytes) {
 constexpr CollectiveConfig kRing{Algorithm::kRing, Protocol::kSimple, 8};
 constexpr CollectiveConfig kTree{Algorithm::kTree, Protocol::kSimple, 8};
 
-// A release that chooses `config` at both sizes of Job, with its prices of ring and tree at the larger size.
+// Returns a release's cell that chooses `config` at both sizes of Job. The two times are its prices of ring
+// and tree at the larger size.
 Cell Chooses(const CollectiveConfig& config, float ring_us, float tree_us) {
   Cell cell;
   cell.end = CellEnd::kPassed;
@@ -133,7 +134,8 @@ TEST(TrafficEffect, LeavesOutWhatATableDoesNotPrice) {
 
 constexpr uint64_t kGiB = 1 << 30;
 
-// Three steps of 100 ms; in each AllReduces of 1 GiB and of 8 bytes that take 40 ms and 10 ms.
+// Returns a trace of three steps of 100 ms. In each, an AllReduce of 1 GiB takes 40 ms and one of 64 bytes
+// takes 10 ms.
 Trace TimedJob() {
   SectionBuilder builder(0, 16);
   for (uint64_t step = 0; step < 3; ++step) {
@@ -158,8 +160,8 @@ Trace TimedJob() {
   return TraceOf(std::move(builder));
 }
 
-// Two nodes of eight whose channels carry `gbps` each between the nodes; rings for large calls, trees for
-// small ones.
+// Returns a cell of two nodes with eight ranks each, whose channels carry `gbps` each between the nodes. It
+// chooses `large` for large calls and `small` for small ones.
 Cell OnGraphs(double gbps, const CollectiveConfig& large, const CollectiveConfig& small) {
   Cell cell;
   cell.end = CellEnd::kPassed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes of one world that are unlike, and nodes whose GPUs share NVSwitches. canary.bats runs releases on
+// Tests worlds whose nodes differ, and nodes whose GPUs share NVSwitches. canary.bats runs real releases on
 // both.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ std::string Tray(const char* name) {
   return ReadTextFile(fmt::format("{}/{}.xml", CANARY_TESTS, name)).value();
 }
 
-// The processors of a topology as those of a host, as NCCL writes them for a whole NVLink domain.
+// Marks a topology's processors as those of `host`, as NCCL dumps a whole NVLink domain.
 std::string OfHost(std::string text, const std::string& host) {
   text = text.substr(text.find("<system"));
   text = text.substr(text.find('\n'), text.rfind("</system>") - text.find('\n'));
@@ -79,7 +79,7 @@ CellRequest UnlikeRequest() {
   return request;
 }
 
-// Two nodes may have adapters of the same number: which node it is follows from the rank.
+// Two nodes may have adapters of the same number. The rank tells which node an adapter belongs to.
 constexpr const char* kLog =
     "h:1:2 [0] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via NET/Described/0/GDRDMA\n"
     "h:1:2 [0] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [receive] via NET/Described/0/GDRDMA\n"

@@ -33,10 +33,10 @@ TEST(Explanation, SaysWhatTheJobWouldDo) {
   }
 }
 
-// A job decides by size class (EntryFunction), so a size inside a class has the decision of the least one.
+// A job decides by size class (EntryFunction). A size inside a class has the decision of the smallest size.
 TEST(Explanation, OfASizeInsideAClassIsThatOfTheClass) {
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kTree, Protocol::kLL);
-  // Training saw nothing above 1 MiB; the class of 1 MiB ends at 1.25 MiB.
+  // The training data end at 1 MiB, and the class of 1 MiB ends at 1.25 MiB.
   const auto bytes = static_cast<size_t>(ConfigFeature::kBytes);
   policy->tensors.domain_max[bytes] = 20 * 4096 / 8;
   const CostModelInput fabric = AssumedFabric().model;
@@ -48,7 +48,7 @@ TEST(Explanation, OfASizeInsideAClassIsThatOfTheClass) {
   EXPECT_EQ(reason(1'310'720), ChoiceReason::kOutsideTraining);
 }
 
-// ChooseConfig takes the least predicted time among those that are promised.
+// ChooseConfig takes the shortest predicted time among the promised configs.
 TEST(Explanation, OfAnyPolicyTheFirstPromisedConfigIsTheChoice) {
   const CostModelInput fabric = AssumedFabric(8, 1).model;
   int promised = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The policy that is shipped: outside of the fabrics that it was trained on it leaves NCCL alone.
+// Tests the shipped policy. Outside the fabrics of its training it leaves the choice to NCCL.
 #include <gtest/gtest.h>
 
 #include "src/policy/config_inference.h"
@@ -13,7 +13,7 @@ struct Changes {
   int changed = 0;
 };
 
-// Every collective from 1 KiB to 1 GiB.
+// Asks about every collective from 1 KiB to 1 GiB.
 void AskAll(const Policy& policy, const CostModelInput& model, Changes& changes) {
   for (int c = 0; c < kTunableCollectives; ++c) {
     const auto collective = static_cast<Collective>(c);
@@ -33,7 +33,7 @@ TEST(StarterPolicy, LeavesNcclAloneOnGpuClusters) {
     for (const int nodes : {1, 2, 4, 16, 128}) {
       if (per_node * nodes == 1) continue;
       for (const int channels : {2, 8, 16, 24, 32, 64}) {
-        for (const double inside : {12.0, 20.0, 60.0, 150.0, 370.0}) {  // GB/s, PCIe to NVLink
+        for (const double inside : {12.0, 20.0, 60.0, 150.0, 370.0}) {  // In GB/s, from PCIe to NVLink.
           for (const double between : {12.5, 25.0, 50.0, 400.0}) {
             CostModelInput model;
             model.fabric = {.n_ranks = per_node * nodes,

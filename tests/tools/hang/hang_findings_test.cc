@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests jobs that hang for one known reason each: reason, rank and call must be named. The jobs have the form
-// in which recorders leave them, over random programs, ranks and places.
+// Each test makes a job that hangs for one known reason. The finding must name reason, rank and call. The
+// jobs have the form that recorders leave, with random programs, ranks and places.
 #include "tools/hang/hang_findings.h"
 #include "tools/hang/hang_checks.h"
 
@@ -21,8 +21,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr uint64_t kAll = 0xa11;    // the communicator of all ranks
-constexpr uint64_t kHalf = 0xba1f;  // of ranks 2n and 2n + 1: n is added
+constexpr uint64_t kAll = 0xa11;    // The id of the communicator of all ranks.
+constexpr uint64_t kHalf = 0xba1f;  // The communicator of ranks 2n and 2n + 1 has this id plus n.
 
 struct Step {
   uint64_t communicator = kAll;
@@ -33,11 +33,11 @@ struct Step {
 // The steps of each rank in order, before a fault is inserted.
 struct Program {
   int n_ranks = 8;
-  std::vector<std::vector<Step>> steps;  // by rank
-  std::vector<bool> inside;              // the last step has not returned
-  std::vector<bool> left_out;            // no trace
+  std::vector<std::vector<Step>> steps;  // By rank.
+  std::vector<bool> inside;              // True if the last step has not returned.
+  std::vector<bool> left_out;            // True if the rank has no trace.
   std::vector<bool> closed;
-  std::vector<InsideMark> inits;  // by rank; none if its `what` is 0
+  std::vector<InsideMark> inits;  // By rank. Its `what` is 0 if there is none.
 };
 
 Step RandomStep(std::mt19937_64& random) {
@@ -54,7 +54,8 @@ uint64_t PairOf(int rank) {
   return kHalf + static_cast<uint64_t>(rank / 2);
 }
 
-// Calls on the communicator of all, with some on pairs of ranks in between; no two neighbours are alike.
+// Returns calls on the communicator of all ranks, with some calls on pairs of ranks in between. Neighbouring
+// calls always differ.
 Program RandomProgram(std::mt19937_64& random, size_t calls, int n_ranks = 8) {
   Program program;
   program.n_ranks = n_ranks;
@@ -129,7 +130,7 @@ HangDiagnosis Diagnose(const Program& program) {
   return DiagnoseHang(job);
 }
 
-// A fault at a random place of a program, and the finding that it must give.
+// Puts a fault at a random place of a program and returns the finding that it must give.
 struct Expected {
   HangKind kind;
   std::vector<int32_t> ranks;
@@ -161,7 +162,7 @@ void CutAfter(Program& program, size_t rank, size_t steps) {
   program.steps[rank].resize(steps);
 }
 
-// Makes all ranks but `late` come to step `step` and no further.
+// Makes all ranks except `late` reach step `step` and no further.
 void StandAt(Program& program, size_t step, const std::vector<int32_t>& late, bool inside) {
   for (size_t rank = 0; rank < program.steps.size(); ++rank) {
     const bool is_late = std::find(late.begin(), late.end(), static_cast<int32_t>(rank)) != late.end();
@@ -177,7 +178,7 @@ Expected Late(Program& program, std::mt19937_64& random, std::vector<int32_t> la
   return {HangKind::kBehind, std::move(late), kAll, number};
 }
 
-// Changes one rank's call at a random place by `change`.
+// Applies `change` to one rank's call at a random place.
 Expected Changed(Program& program, std::mt19937_64& random, const std::function<void(Step&)>& change) {
   const size_t step = StepOnAll(program, random);
   const size_t rank = 1 + random() % (program.steps.size() - 1);
@@ -232,7 +233,7 @@ std::vector<NamedFault> RanksThatStand() {
        }},
       {"a rank that others wait for waits for another",
        [](Program& p, auto& random) {
-         // Rank 3 stops; rank 2 waits for it in their pair, all others for both.
+         // Rank 3 stops. Rank 2 waits for rank 3 in their pair, and all others wait for both.
          const size_t step = StepOnAll(p, random);
          for (auto& steps : p.steps) steps.resize(step + 1);
          p.inside.assign(8, true);
@@ -351,7 +352,7 @@ std::vector<NamedFault> NothingThatOneCallShows() {
   return {
       {"ranks that wait for each other on two communicators",
        [](Program& p, auto& random) {
-         // Ranks 0 and 1: the one in a call of their pair, the other in one of all ranks.
+         // Of ranks 0 and 1, rank 0 is in a call of their pair and rank 1 is in a call of all ranks.
          Step pair = RandomStep(random);
          pair.communicator = PairOf(0);
          Step all = RandomStep(random);
@@ -419,7 +420,7 @@ TEST_P(HangOf, IsNamedFirst) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, HangOf, testing::Range<size_t>(0, Faults().size()));
 
-// Rank 2 does not come to the others' last call; what is said of it depends on what its launcher saw.
+// Rank 2 does not reach the others' last call. The text about rank 2 depends on what its launcher saw.
 TEST(Hang, SaysHowARankEndedAsFarAsTheLauncherSawIt) {
   using How = ProcessEnd::How;
   std::mt19937_64 random(5);
@@ -444,7 +445,7 @@ TEST(Hang, SaysHowARankEndedAsFarAsTheLauncherSawIt) {
               AllOf(HasSubstr("killed, left by _exit, stopped"),
                     HasSubstr("a trace does not tell a kill from _exit: `dynamiccl record -n`")));
   EXPECT_THAT(text_with({How::kKilled, false, 9}), Not(HasSubstr("does not tell")));
-  // Between two calls nothing differs, and yet the job has failed.
+  // The ranks stop between two calls, so nothing differs. The job has failed nevertheless.
   program = RandomProgram(random, 60);
   EXPECT_THAT(text_with({How::kExited, false, 7}), AllOf(HasSubstr("all ranks issued the same calls"),
                                                          HasSubstr("rank 2"), HasSubstr("exit code 7")));
@@ -462,7 +463,7 @@ TEST(Hang, IsNotSeenInAJobThatOnlyEnded) {
   }
 }
 
-// Rings keep the newest records only: where they begin differs from rank to rank.
+// Rings keep only the newest records, so each rank's records begin at another call.
 TEST(Hang, IsSeenWhereRingsBeginAtUnlikeCalls) {
   std::mt19937_64 random(7);
   Program program = RandomProgram(random, 400);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that stand still as public reports say, and jobs that differ from them in one thing: those must not be
-// called by the report's name.
+// Jobs that hang as public reports describe, and jobs that differ from a report in one thing. The report's
+// name must not appear for the latter.
 #include "tools/hang/known_hangs.h"
 
 #include <fmt/format.h>
@@ -36,7 +36,8 @@ TraceSection Process(int rank, int world, const std::string& host, const std::st
   return section;
 }
 
-// Ranks that came to make one communicator and have not returned. `nodes`: the ranks of each.
+// Returns ranks that entered the init of one communicator and have not returned. `nodes` has the number of
+// ranks of each node.
 std::vector<TraceSection> JobInInit(const std::string& library, const std::vector<int>& nodes) {
   int world = 0;
   for (const int ranks : nodes) world += ranks;
@@ -56,8 +57,8 @@ std::vector<TraceSection> JobInInit(const std::string& library, const std::vecto
   return sections;
 }
 
-// Four ranks of two nodes issued `calls` calls. Rank 2 is inside its last one, the others returned, and
-// issued `further` more.
+// Returns four ranks on two nodes. Rank 2 is inside its last call. The others have returned from that call
+// and issued `further` more.
 std::vector<TraceSection> JobInCall(const std::string& library, int further, bool all_inside = false) {
   std::vector<TraceSection> sections;
   for (int rank = 0; rank < 4; ++rank) {
@@ -129,7 +130,7 @@ TEST(KnownHangs, ARankThatSpinsInsideACall) {
   EXPECT_THAT(KnownOf(JobInCall("NCCL 2.28.9", 0, true)), IsEmpty()) << "no rank returned";
 }
 
-// All ranks in init was "nothing differs" once.
+// If all ranks are in init, nothing differs between them. That must still give a finding.
 TEST(KnownHangs, AllRanksInInitIsAFinding) {
   JobCalls job;
   for (const TraceSection& section : JobInInit("NCCL 2.30.7", {2, 2})) job.Add(section);
@@ -140,7 +141,7 @@ TEST(KnownHangs, AllRanksInInitIsAFinding) {
             "all 4 ranks came to make the communicator; ranks 0 to 3 did not return");
 }
 
-// A rank behind that is inside the very communicator is not "busy with something else".
+// A rank that is behind but inside this very communicator must not be called busy with something else.
 TEST(KnownHangs, ARankInsideTheSameCommunicatorIsSaidToBeInside) {
   JobCalls job;
   for (const TraceSection& section : JobInCall("NCCL 2.30.7", 3)) job.Add(section);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the traces of a large job that stands still, to see how long it takes to find out why:
+// Writes the traces of a large job that hangs, to measure how long the diagnosis takes:
 //   standing_job FOLDER RANKS CALLS LATE
-// All ranks issue CALLS AllReduces of unlike sizes, on the communicator of all and on those of eight
-// neighbours in turn; rank LATE leaves out the last one, which the others are inside of.
+// All ranks issue CALLS AllReduces of different sizes. The calls alternate between the communicator of all
+// ranks and those of eight neighbours. Rank LATE omits the last call, and the others are inside that call.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   const int ranks = std::atoi(argv[2]);
   const uint64_t calls =
-      std::strtoull(argv[3], nullptr, 10) | 1;  // the last one is on the communicator of all
+      std::strtoull(argv[3], nullptr, 10) | 1;  // The last call is on the communicator of all ranks.
   std::filesystem::create_directories(folder);
   for (int rank = 0; rank < ranks; ++rank) {
     dynamiccl::Trace trace;

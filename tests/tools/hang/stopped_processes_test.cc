@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tests stop child processes, and write the files by which the kernel shows frozen control groups.
+// The tests stop child processes and write the files in which the kernel shows frozen control groups.
 #include "tools/hang/stopped_processes.h"
 #include "tools/hang/hang_findings.h"
 
@@ -32,7 +32,7 @@ std::string TraceFile() {
   return std::filesystem::canonical(path);
 }
 
-// A child that has the file mapped and stops itself. It ends with the object.
+// A child process that has mapped the file and stops itself. The destructor ends it.
 class StoppedChild {
  public:
   explicit StoppedChild(const std::string& path, bool traced = false) {
@@ -89,7 +89,7 @@ TEST(StoppedProcesses, ADebuggerIsNamed) {
   EXPECT_THAT(Noted(child.id(), path).stopped, HasSubstr(fmt::format("stopped by process {} (", getpid())));
 }
 
-// The trace's process id may now be that of another process, or belong to another machine.
+// The trace's process id may now belong to another process or to another machine.
 TEST(StoppedProcesses, AProcessThatDoesNotWriteTheTraceIsNotTheRank) {
   const std::string path = TraceFile(), other = path + ".other";
   std::ofstream(other) << "x";
@@ -105,7 +105,7 @@ TEST(StoppedProcesses, AProcessThatDoesNotWriteTheTraceIsNotTheRank) {
   EXPECT_FALSE(ended.alive);
 }
 
-// Writes the files of process 42, whose name has brackets and blanks.
+// Writes the /proc files of process 42, whose name contains brackets and blanks.
 std::string FakeProcess(const std::string& name, const std::string& path, const std::string& group) {
   const std::string root = testing::TempDir() + fmt::format("stopped_{}_{}", getpid(), name);
   const std::string folder = root + "/proc/42";
@@ -134,7 +134,7 @@ TEST(StoppedProcesses, AFrozenControlGroupIsNamedInBothVersions) {
   EXPECT_THAT(Noted(42, path, one).stopped, HasSubstr("/sys/fs/cgroup/freezer/job"));
 }
 
-// Two ranks; rank 1 did not issue call 1.
+// Returns a job of two ranks in which rank 1 did not issue call 1.
 JobCalls JobWithALateRank() {
   JobCalls job;
   JobCommunicator& communicator = job.communicators[0xa11];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receipts from files of which everything is known. Half of the tests are about what the files do not show:
-// there the answer must be "not provable". cases.json has the runs of NCCL itself.
+// Tests receipts on files with known content. In half of the tests the files do not show the answer, which
+// must then be "not provable". cases.json has runs of NCCL itself.
 #include "tools/receipt/receipt.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A process of NCCL 2.28.9 that makes a communicator of two ranks, as it logs that. `between` are its lines
+// Returns the log of an NCCL 2.28.9 process that makes a communicator of two ranks. `between` has its lines
 // in the middle.
 std::string Process(const std::string& between, int process = 7) {
   std::string text;
@@ -60,7 +60,7 @@ class Receipts : public ::testing::Test {
     return evidence ? WriteReceipts(*evidence) : std::vector<Receipt>{};
   }
 
-  // The receipt of the one asked setting, from the log of one process.
+  // Returns the receipt of one requested setting from the log of one process.
   Receipt One(const std::string& log, const std::string& asked) {
     const std::vector<Receipt> receipts = Of({Write("nccl.log", log)}, {asked});
     return receipts.empty() ? Receipt{} : receipts.front();
@@ -112,7 +112,7 @@ TEST_F(Receipts, AProcessThatNeverReadAVariableDoesNotHaveIt) {
   EXPECT_THAT(receipt.reason, HasSubstr("launcher"));
 }
 
-// The same log with one thing missing: the absence of a line then shows nothing.
+// The log lacks one thing. The absence of a line then proves nothing.
 TEST_F(Receipts, AnIncompleteLogDoesNotShowThatAVariableIsNotSet) {
   const std::string environment = "NCCL_BUFFSIZE set by environment to 65536.";
   EXPECT_EQ(One(Process(""), "NCCL_MAX_CTAS=4").standing, Standing::kNotProvable) << "no line of ENV";
@@ -181,7 +181,7 @@ std::string Making(int communicator, const char* what) {
       communicator, communicator, what);
 }
 
-// Two communicators in turn: each is held against its own channels.
+// Communicators are made in turn. Each config must be compared with its own communicator's channels.
 TEST_F(Receipts, ConfigsAreHeldAgainstTheirOwnCommunicator) {
   const std::string log = Process(
       "Comm config Min CTAs set to 2\nComm config Max CTAs set to 2\n" + Making(1, "START") + Channels(2) +
@@ -195,7 +195,7 @@ TEST_F(Receipts, ConfigsAreHeldAgainstTheirOwnCommunicator) {
   EXPECT_EQ(receipts[2].effect, "8 channels");
 }
 
-// Communicators that are made at a time: whose channels a line shows is not known.
+// Two communicators are made at the same time. A line of channels may belong to either.
 TEST_F(Receipts, ConfigsOfCommunicatorsMadeAtATimeAreNotAttributed) {
   const std::string in_turn = "Comm config Max CTAs set to 2\n" + Making(1, "START");
   const std::string both = in_turn + "Comm config Max CTAs set to 4\n" + Making(2, "START") + Channels(8) +
@@ -238,7 +238,7 @@ TEST_F(Receipts, SelectionsOfCalls) {
   EXPECT_EQ(receipts[2].effect, "the call failed");
 }
 
-// Before 2.24 the line of a failure does not name the variables.
+// Before 2.24, the line about a failure does not name the variables.
 TEST_F(Receipts, AnUnnamedFailureBlamesAValueThatAdmitsNothing) {
   std::string log = Process("NCCL_ALGO set by environment to Ring\nNCCL_PROTO set by environment to LL256");
   log.replace(log.find("2.28.9"), 6, "2.22.3");
@@ -280,7 +280,7 @@ TEST_F(Receipts, AdviceThatNamesAVariableIsNoComplaintAboutIt) {
   EXPECT_EQ(receipt.standing, Standing::kNotProvable);
 }
 
-// Kernels of all protocols and of all algorithms but Tree have one name.
+// The kernel's name is the same for all protocols, and for all algorithms except Tree.
 TEST_F(Receipts, AKernelsNameTellsTreeAndNothingElse) {
   const auto profile = [&](const std::string& kernel) {
     return Write("profile.json",
@@ -300,8 +300,8 @@ TEST_F(Receipts, AKernelsNameTellsTreeAndNothingElse) {
   EXPECT_EQ(Of({tree}, {"NCCL_ALGO=^Ring"}).front().standing, Standing::kNotProvable);
 }
 
-// Names as in NCCL 2.27.7 and 2.32.3, and of kernels that programs bring themselves: of PyTorch, of vLLM, and
-// one that Triton generated.
+// The names are those of NCCL 2.27.7 and 2.32.3, of kernels in PyTorch and vLLM, and of a kernel that Triton
+// generated.
 TEST_F(Receipts, SymmetricKernelsOfAProfileRunNoAlgorithmAndOtherLibrariesKernelsProveNothing) {
   const auto standing = [&](const std::string& kernel, const std::string& asked) {
     const std::string profile = Write(
@@ -363,7 +363,7 @@ TEST_F(Receipts, TheTableOfVariablesKnowsReleases) {
   EXPECT_EQ(NearestNcclVariable("NCCL_OFI_TUNER"), "");
 }
 
-// A trace in which rules decided calls of 1 MiB and a pin those of 64 bytes.
+// Writes a trace in which rules decided the calls of 1 MiB and a pin decided those of 64 bytes.
 std::string WriteTrace(const std::string& path) {
   TraceSection section;
   section.rank = 0;
@@ -394,7 +394,7 @@ std::string WriteTrace(const std::string& path) {
   return path;
 }
 
-// A trace tells that calls were configured, and not how.
+// A trace shows that calls were configured, but not how.
 TEST_F(Receipts, CallsThatATraceShowsAsConfigured) {
   TraceSection section;
   section.rank = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receipts at the end of a run, from what jobs leave of themselves. A count that does not hold an answer must
-// give "not provable", and files that cannot be read must not take the rest along.
+// Tests receipts at the end of a run, made from the job's files. A count without an answer must give "not
+// provable". Unreadable files must not affect the other receipts.
 #include "tools/receipt/run_receipts.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Metrics as a process writes them. `lines` stand behind the first.
+// Returns metrics as a process writes them. `lines` follow the first metric.
 std::string Metrics(const std::string& mode, const std::string& lines, const std::string& policy = "") {
   return fmt::format(
       "# HELP dynamiccl_info Build, mode and policy of the loaded object; always 1.\n"
@@ -47,7 +47,7 @@ std::string Timed(const char* config, int calls) {
       config, calls);
 }
 
-// Settings that this test's own process was started with are not the job's.
+// Removes the settings of this test's own process, because they are not the job's.
 void ClearSettings() {
   std::vector<std::string> names;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -182,7 +182,7 @@ TEST_F(ReceiptsAfterRun, APolicyThatDecidesNothingIsLoadedAllTheSame) {
   EXPECT_EQ(One("DYNAMICCL_MODE", "adaptive", Metrics("frozen", calls)).effect, "mode frozen");
 }
 
-// NCCL_DEBUG_FILE's log is read where it is of this job, and an older one is not.
+// The log of NCCL_DEBUG_FILE is read only if this job wrote it. An older log is ignored.
 TEST_F(ReceiptsAfterRun, TheLogThatTheJobWroteIsRead) {
   Write("nccl.log",
         "node:7:7 [0] NCCL INFO NCCL_ALGO set by environment to Ring\n"

@@ -15,7 +15,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// One communicator of two ranks: an AllReduce of 1 KiB, a group of two AllGathers, an AllReduce of 1 MiB.
+// Returns the plan of one communicator of two ranks: an AllReduce of 1 KiB, a group of two AllGathers, and an
+// AllReduce of 1 MiB.
 ReplayPlan Plan() {
   SectionBuilder builder(0, 2);
   builder.Call(0, Collective::kAllReduce, 1 << 10)
@@ -27,7 +28,7 @@ ReplayPlan Plan() {
   return *PlanReplay({{builder.section()}}, 0, 2, {});
 }
 
-// Arms with times of their own for the three groups, and the order in which they were run.
+// Runs arms with given times for the three groups. It notes the order of the runs.
 struct FakeArms {
   std::map<std::string, std::vector<double>> group_us;
   std::vector<std::string>* order;
@@ -77,8 +78,8 @@ TEST(ReplayComparison, RoundsThatEndEarlyKeepTheArmsThatRan) {
   EXPECT_EQ(order.size(), 6u);
 }
 
-// Ours is 10 % faster than the default in the first row, and the default itself is once more 20 % slower
-// there.
+// In the first row, ours is 10 % faster than the default, but the repeated default is 20 % slower than the
+// first one.
 TEST(ReplayComparison, NoDifferenceCountsThatTheDefaultHasOnceMore) {
   std::vector<std::string> order;
   const FakeArms run{
@@ -122,7 +123,8 @@ TEST(BestByForcing, ForcesWhatTheTracesCollectivesHave) {
   }
 }
 
-// The rules that the runtime will read say for each size what was fastest by 3 %, and nothing elsewhere.
+// For each size the generated rules name the config that was fastest by at least 3 %. Other sizes have no
+// rule.
 TEST(BestByForcing, TheFastestByMoreThanALittleIsForcedAgain) {
   const CollectiveConfig tree{Algorithm::kTree, Protocol::kLL, 0}, pat{Algorithm::kPat, Protocol::kSimple, 0};
   std::vector<std::string> order;
@@ -143,8 +145,8 @@ TEST(BestByForcing, TheFastestByMoreThanALittleIsForcedAgain) {
       << "a size that the trace does not have";
 }
 
-// Four channels, which only the second search tries, beat what the first search found; the searches are
-// compared by their own defaults, because the machine may have become slower in between.
+// Only the second search tries four channels, and they beat the first search's best. Each search is compared
+// with its own default, because the machine may become slower in between.
 TEST(BestByForcing, TheFastestPairIsTriedWithMoreChannels) {
   const CollectiveConfig tree{Algorithm::kTree, Protocol::kLL, 0},
       ring{Algorithm::kRing, Protocol::kSimple, 0};

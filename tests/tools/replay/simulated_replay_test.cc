@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kRanks = 4;
 
-// Returns a job whose ranks issue the same random groups on the communicator of all and on pairs.
+// Returns a job whose ranks issue the same random groups on the communicator of all ranks and on pairs.
 Trace RandomJob(uint64_t seed) {
   Trace trace;
   for (int32_t rank = 0; rank < kRanks; ++rank) {
@@ -104,7 +104,7 @@ TEST(SimulatedReplay, AWindowIssuesThePlanOfThatWindow) {
   EXPECT_NE(replay->operations, RecordedOperations(trace));
 }
 
-// With one communicator at full speed its groups follow each other without a gap, so their times add up to
+// One communicator runs at full speed. Its groups follow each other without a gap, so their times add up to
 // the whole.
 TEST(SimulatedReplay, GroupsOfOneCommunicatorFillTheTime) {
   Trace trace;
@@ -118,7 +118,8 @@ TEST(SimulatedReplay, GroupsOfOneCommunicatorFillTheTime) {
   EXPECT_NEAR(std::accumulate(replay->group_us.begin(), replay->group_us.end(), 0.0), replay->wall_us, 1e-6);
 }
 
-// What a rule forces runs, and costs what the closed form says; where no rule matches, NCCL picks.
+// A config that a rule forces runs and takes the closed form's time. Where no rule or policy decides, NCCL
+// chooses.
 TEST(ConfigOnSystem, RulesWinOverThePolicyAndThePolicyOverNccl) {
   const NamedSystem system = Dgx();
   const auto rules = OverrideRules::Parse("allreduce,0,1023,ring,ll128,-1,-1,-1\n", "test.csv");

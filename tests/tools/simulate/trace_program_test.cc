@@ -17,7 +17,7 @@ Trace Generated(const char* framework, WorldShape world, const SettingTexts& set
   return run ? TraceOf(*run, 4) : Trace{};
 }
 
-// A simulated trace issues the trace's operations, all of them and in their order, on every rank.
+// Checks that a simulated trace issues all operations of the trace, in order, on every rank.
 void ExpectSameOperations(const Trace& trace) {
   const System system = SystemOf(DescribedSystems()[0]);
   const auto job = JobOfTrace(trace, system, {});
@@ -44,7 +44,8 @@ TEST(TraceProgram, SimulatesExactlyTheOperationsOfTheTrace) {
   ExpectSameOperations(Generated("deepspeed3", {6, 1, 0}, {}));
 }
 
-// Recorded: issued at 1 ms and 5 ms, 2 ms long each. So the program waited, computed 2 ms, and waited again.
+// The calls are issued at 1 ms and 5 ms and take 2 ms each. The program therefore waited, computed for 2 ms,
+// and waited again.
 TEST(TraceProgram, WhatWasIssuedAfterAnEndHadWaitedForIt) {
   Trace trace = Generated("ddp", {2, 1, 0}, {});
   for (TraceSection& section : trace.sections) {
@@ -75,7 +76,7 @@ TEST(TraceProgram, WhatWasIssuedAfterAnEndHadWaitedForIt) {
   EXPECT_EQ(result->observed[0].stalled_ns, result->finished_ns - 2'000'000);
 }
 
-// A generated trace has no times of a run: what stands there is no computing.
+// A generated trace has no measured times, so gaps between its times are no computing.
 TEST(TraceProgram, TimesThatWereNotMeasuredAreNoComputing) {
   const Trace trace = Generated("ddp", {4, 1, 0}, {});
   const System system = SystemOf(DescribedSystems()[0]);
@@ -89,7 +90,7 @@ TEST(TraceProgram, TimesThatWereNotMeasuredAreNoComputing) {
   }
 }
 
-// Ranks are those of the file, not two, unless another number is asked for.
+// The number of ranks is that of the file, unless the caller asks for another number.
 TEST(TraceProgram, AMirroredTraceHasTheRanksThatItStates) {
   Trace trace = Generated("ddp", {8, 1, 0}, {});
   trace.sections.resize(1);
@@ -106,7 +107,7 @@ TEST(TraceProgram, AMirroredTraceHasTheRanksThatItStates) {
   EXPECT_EQ(ranks(0), -1) << "more ranks than can be simulated";
 }
 
-// As a group of one rank, a group of unknown size would take no time on any number of ranks.
+// A group of unknown size would be simulated as one rank and take no time on any number of ranks.
 TEST(TraceProgram, GroupsOfUnknownSizeAreRefused) {
   Trace trace = Generated("ddp", {1, 1, 0}, {});
   trace.sections[0].world = 0;
@@ -121,7 +122,7 @@ TEST(TraceProgram, GroupsOfUnknownSizeAreRefused) {
   EXPECT_TRUE(JobOfTrace(trace, system, {.ranks = 1, .config = {}}).has_value());
 }
 
-// Idle links: a call that is waited for at once takes the closed form's time.
+// On idle links, a call that the program waits for at once takes the closed form's time.
 TEST(TransferDemand, PutsTheClosedFormTogetherAgain) {
   for (const DescribedSystem& described : DescribedSystems()) {
     const System system = SystemOf(described);
@@ -142,7 +143,7 @@ TEST(TransferDemand, PutsTheClosedFormTogetherAgain) {
   }
 }
 
-// Computed by hand: 7 of 8 parts of 8 MB are 7 MB on a port of 100 GB/s; each of 4 ranks sends 4 parts of 1
+// Computed by hand: 7 of 8 parts of 8 MB are 7 MB on a port of 100 GB/s. Each of 4 ranks sends 4 parts of 1
 // MB over a node's 25 GB/s.
 TEST(TransferDemand, ExchangesAreMessagesToEveryOtherRank) {
   System system;
@@ -161,7 +162,7 @@ TEST(TransferDemand, ExchangesAreMessagesToEveryOtherRank) {
   expect(Collective::kAllToAll, 8, 2, {5'000 + 3 * 1'000 + 4 * 3'000, 640'000, 7e6, 16e6});
   expect(Collective::kScatter, 8, 2, {20'000, 160'000, 7e6, 4e6});
   expect(Collective::kGather, 8, 2, {20'000, 160'000, 7e6, 4e6});
-  // Two of four ranks of a node reach half of its network.
+  // Two of a node's four ranks reach half of the node's network bandwidth.
   expect(Collective::kAllToAll, 4, 2, {5'000 + 1'000 + 2 * 3'000, 640'000, 6e6, 8e6});
   EXPECT_FALSE(SystemDemands(System()).Of(Collective::kAllToAll, 8, {}, 4, 1).has_value()) << "no path";
 }
@@ -176,7 +177,7 @@ TEST(FrameworkStep, HidesGathersBehindComputing) {
   ASSERT_TRUE(slow.has_value()) << slow.error().message;
   const auto hidden = Simulate(slow->job);
   ASSERT_TRUE(hidden.has_value());
-  // The first gather and the last reduction have nothing to hide behind.
+  // Nothing can hide the first gather and the last reduction.
   EXPECT_LT(hidden->observed[0].stalled_ns, hidden->finished_ns / 50);
   EXPECT_NEAR(static_cast<double>(hidden->observed[0].compute_ns), 3e9, 1e8);
   step.forward_ms = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts settings for jobs whose steps follow from a formula: a call takes 0.1 ms and 2 ms for each
+// Predicts settings for jobs whose step times follow from a formula: a call takes 0.1 ms plus 2 ms per
 // megabyte.
 #include "tools/tune/change_prediction.h"
 
@@ -36,8 +36,8 @@ RecordedStep StepWith(const std::vector<WireOperation>& operations, double step_
   return step;
 }
 
-// Four parameters of 4 MB in two buckets. The forward pass computes 20 ms, the backward pass 10 ms for each
-// parameter; the second bucket is reduced when all is computed.
+// Four parameters of 4 MB lie in two buckets. The forward pass computes for 20 ms and the backward pass for
+// 10 ms per parameter. The second bucket is reduced when all computing has ended.
 WatchedRun DdpRun() {
   WatchedRun run{.reports = {{.rank = 0,
                               .ddp = DdpReport{.constructed = 1,
@@ -58,7 +58,7 @@ TEST(ChangePrediction, OfBucketsFollowsTheLastOneThatNothingHides) {
   const auto prediction = ChangePrediction::From(DdpRun());
   ASSERT_TRUE(prediction) << prediction.error().message;
   const double own = 60 + CallMs(8);
-  // Each of the four calls of 4 MB takes less than the 10 ms in which the next gradient is computed.
+  // Each of the four calls of 4 MB takes less than the 10 ms of computing before the next gradient.
   EXPECT_NEAR(*prediction->RatioOf(Bucket(4)), (60 + CallMs(4)) / own, 0.02);
   EXPECT_NEAR(*prediction->RatioOf(Bucket(1000)), (60 + CallMs(16)) / own, 0.02);
   EXPECT_NEAR(*prediction->RatioOf(Bucket(8)), 1, 0.001);
@@ -66,7 +66,8 @@ TEST(ChangePrediction, OfBucketsFollowsTheLastOneThatNothingHides) {
 
 TEST(ChangePrediction, OfGradientsThatComeUnevenlyIsByTheirTimes) {
   WatchedRun run = DdpRun();
-  // A bucket for each parameter: the last gradient comes 25 ms after the three others, which come 5 ms apart.
+  // Each parameter has its own bucket. The first three gradients come 5 ms apart, and the last one 25 ms
+  // later.
   run.reports[0].ddp->bucket_cap_mb = 4;
   run.step = StepWith(std::vector<WireOperation>(4, Call(Collective::kAllReduce, 4)), 60 + CallMs(4));
   run.step->issued_ns = {0, 5'000'000, 10'000'000, 35'000'000};
@@ -101,7 +102,7 @@ TEST(ChangePrediction, OfAProgramThatWaitsForEachCallCountsItsCalls) {
 TEST(ChangePrediction, UnpackingGoesAwayWithAGather) {
   const double own = 100 + 9 * CallMs(4) + 2 * CallMs(8);
   WatchedRun run = ShardedRun(true, own);
-  // The first ReduceScatter is issued at 50 ms; 3 ms after its end comes the gather of the next unit.
+  // The first ReduceScatter is issued at 50 ms. The next unit's gather begins 3 ms after its end.
   const int64_t unpacked = 50'000'000 + static_cast<int64_t>((CallMs(4) + 3) * 1e6);
   run.step->issued_ns = {0, 0, 0, 0, 0, 0, 50'000'000, unpacked, unpacked, unpacked, unpacked};
   const auto prediction = ChangePrediction::From(run);

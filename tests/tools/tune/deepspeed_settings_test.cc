@@ -35,7 +35,7 @@ DeepSpeedReport Report(int stage, std::vector<int64_t> parameters) {
   return report;
 }
 
-// The sizes of the buckets in which gradients travel that arrive in this order.
+// Returns the sizes of the buckets that carry gradients which arrive in this order.
 std::vector<int64_t> Buckets(const std::vector<int64_t>& gradients, int64_t limit) {
   std::vector<int64_t> sent;
   int64_t open = 0;
@@ -134,7 +134,7 @@ TEST(DeepSpeedSettings, AreLinesOfItsConfiguration) {
   EXPECT_EQ(DeepSpeedLines({{"ddp.bucket_cap_mb", 5}}), "");
 }
 
-// Sixteen gradients in four buckets, an AllReduce of the norm, and one AllGather.
+// The job has sixteen gradients in four buckets, an AllReduce of the norm, and one AllGather.
 TEST(DeepSpeedSettings, GiveTheSimulatedJobItsCalls) {
   DeepSpeedReport report = Report(2, std::vector<int64_t>(16, 4000));
   report.values["reduce_bucket_size"] = 16'000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings files: what is written is read again, and no cut or changed file is taken for a whole one.
+// Tests settings files. A written file reads back, and a cut or changed file is refused.
 #include "tools/tune/framework_settings.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ TEST(FrameworkSettings, AreReadAsTheyWereWritten) {
 
 TEST(FrameworkSettings, CutAnywhereAreNotTaken) {
   const std::string whole = WholeText();
-  // The last byte is the line's end, without which the file is still whole.
+  // The last byte is the end of the line. The file is complete without it.
   for (size_t length = 0; length + 1 < whole.size(); ++length)
     EXPECT_FALSE(ParseFrameworkSettings(whole.substr(0, length), "s.json")) << length;
 }

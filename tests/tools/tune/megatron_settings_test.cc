@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of Megatron-LM: the flags of the command that is started, the candidates for its flags, and
-// receipts by the calls that `dynamiccl trace generate` knows of Megatron-LM.
+// Tests settings of Megatron-LM: the flags of the started command, the candidates for flags, and receipts.
+// Receipts compare with the calls that `dynamiccl trace generate` makes for Megatron-LM.
 #include "tools/tune/megatron_settings.h"
 
 #include <gmock/gmock.h>
@@ -65,7 +65,7 @@ TEST(MegatronCandidates, AreThoseThatTheFlagsLeaveOpen) {
   EXPECT_THAT(NamesFor({}), ElementsAre("overlap_grad_reduce=true"));
   EXPECT_THAT(NamesFor({"--use-distributed-optimizer"}),
               ElementsAre("overlap_grad_reduce=true", "overlap_grad_reduce=true overlap_param_gather=true"));
-  // Megatron-LM's default is 40 million elements, or a million for each data rank if that is more.
+  // Megatron-LM's default is 40 million elements, or one million per data rank if that is more.
   EXPECT_THAT(NamesFor({"--overlap-grad-reduce", "--use-distributed-optimizer", "--overlap-param-gather"}),
               ElementsAre("ddp_bucket_size=10000000", "ddp_bucket_size=200000000"));
   EXPECT_THAT(NamesFor({"--overlap-grad-reduce", "--tensor-model-parallel-size", "2"}, 400),
@@ -83,7 +83,8 @@ TEST(MegatronCandidates, AreNoneForOtherBucketsAndConfigurationFiles) {
   }
 }
 
-// A run of two gathers of parameters and of sums of gradients with so many elements, and two scalars.
+// Returns a run with two gathers of parameters, two scalars, and sums of gradients with these numbers of
+// elements.
 WatchedRun RunOf(Collective sums, const std::vector<int64_t>& elements) {
   WatchedRun run;
   run.step.emplace();
@@ -121,7 +122,7 @@ TEST(MegatronReceipts, OfOtherCommandsSayWhyNothingIsInEffect) {
   EXPECT_THAT(receipts.at(0).how, AllOf(HasSubstr("does not start"), HasSubstr("Megatron-LM")));
 }
 
-// Without overlap there is one bucket; with it, one for each 40 million elements by default.
+// Without overlap there is one bucket. With overlap there is by default one bucket per 40 million elements.
 TEST(MegatronReceipts, OfOverlapAreByTheBucketsThatItBrings) {
   const auto standing = [](const char* setting, const std::vector<int64_t>& sums, const CommandWords& flags) {
     const WatchedRun run = RunOf(Collective::kAllReduce, sums);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receipts: an argument that was passed is not enough where the calls of a step say otherwise.
+// Tests receipts. A passed argument is no proof if the calls of a step contradict it.
 #include "tools/tune/setting_receipt.h"
 
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Elements of float32, so four bytes each.
+// The elements are float32, so each has four bytes.
 RecordedStep StepOf(const std::vector<std::pair<Collective, int64_t>>& calls) {
   RecordedStep step{.ranks = 2, .marked = true};
   for (const auto& [collective, elements] : calls)
@@ -51,7 +51,7 @@ TEST(BucketReceipt, IsNotInEffectWhereGradientsTravelOtherwise) {
   EXPECT_EQ(Bucket({Ddp({4000, 8000})}, StepOf({{kReduce, 2000}})).standing, SettingStanding::kNotInEffect);
 }
 
-// SyncBatchNorm sums its statistics in the backward pass, and a model's first bucket may be smaller than the
+// SyncBatchNorm sums its statistics in the backward pass. A model's first bucket may be smaller than the
 // statistics.
 TEST(BucketReceipt, AllowsStatisticsThatAreLargerThanTheSmallestBucket) {
   const auto report = Ddp({400, 400'000});
@@ -108,7 +108,7 @@ TEST(ShardReceipt, ReshardingShowsInTheGathers) {
   EXPECT_EQ(Sharded("fsdp2.reshard_after_forward", true, again), SettingStanding::kInEffect);
 }
 
-// Two forward passes of three modules, whose gradients are scattered after the second one alone.
+// Three modules run two forward passes. Their gradients are scattered only after the second pass.
 TEST(ShardReceipt, AccumulatedGradientsDoNotLookLikeResharding) {
   const auto pass = [](int gathers, bool scatters) {
     std::vector<std::pair<Collective, int64_t>> calls(static_cast<size_t>(gathers), {kGather, 10});
@@ -134,8 +134,8 @@ TEST(ShardReceipt, AccumulatedGradientsDoNotLookLikeResharding) {
   EXPECT_EQ(standing(false, both(5)), SettingStanding::kNotInEffect);
 }
 
-// Parameters stay gathered between the passes: M gathers in the first forward pass, M - 1 in each backward
-// one.
+// Parameters stay gathered between the passes. M modules need M gathers in the first forward pass and M - 1
+// in each backward pass.
 TEST(ShardReceipt, ParametersKeptBetweenPassesDoNotLookLikeNoResharding) {
   const auto gathers_again = [](int modules, int passes) {
     std::vector<std::pair<Collective, int64_t>> calls(static_cast<size_t>(modules + passes * (modules - 1)),
@@ -148,7 +148,7 @@ TEST(ShardReceipt, ParametersKeptBetweenPassesDoNotLookLikeNoResharding) {
   EXPECT_EQ(gathers_again(4, 4), std::nullopt);
 }
 
-// Three modules: three gathers forward, then those of the backward pass.
+// Three modules gather three times in the forward pass and then again in the backward pass.
 TEST(ShardReceipt, BackwardPrefetchShowsInTheOrder) {
   const auto one = StepOf({{kGather, 1},
                            {kGather, 2},
@@ -171,7 +171,7 @@ TEST(ShardReceipt, BackwardPrefetchShowsInTheOrder) {
   EXPECT_EQ(Sharded("fsdp2.backward_prefetch", 2, two), SettingStanding::kInEffect);
   EXPECT_EQ(Sharded("fsdp2.backward_prefetch", 2, one), SettingStanding::kNotInEffect);
   EXPECT_EQ(Sharded("fsdp2.backward_prefetch", 1, one), SettingStanding::kInEffect);
-  // The outermost module gathers again too, before the others.
+  // The outermost module also gathers again, before the others.
   const auto outermost = StepOf({{kGather, 1},
                                  {kGather, 2},
                                  {kGather, 3},
@@ -182,11 +182,12 @@ TEST(ShardReceipt, BackwardPrefetchShowsInTheOrder) {
                                  {kScatter, 2},
                                  {kScatter, 1}});
   EXPECT_EQ(Sharded("fsdp2.backward_prefetch", 1, outermost), SettingStanding::kInEffect);
-  // No gather is marked as one of the forward pass.
+  // No gather is marked as part of the forward pass.
   EXPECT_EQ(Sharded("fsdp2.forward_prefetch", 1, one), SettingStanding::kNotProvable);
 }
 
-// Three modules gather forward; the first `ahead` gathers come before the second module computes.
+// Returns a step in which three modules gather in the forward pass. The first `ahead` gathers come before the
+// second module computes.
 RecordedStep Forward(size_t ahead) {
   auto step = StepOf({{kGather, 1}, {kGather, 2}, {kGather, 3}, {kScatter, 3}, {kScatter, 2}, {kScatter, 1}});
   for (size_t i = 0; i < ahead; ++i) step.operations[i].phase = Phase::kForward;
@@ -220,7 +221,7 @@ TEST(ShardReceipt, UnitsOfSeveralModulesShowInTheReduceScatters) {
   const Fsdp2Report two_units{.wrapped = 3, .largest_unit = 2, .longest_row = 4};
   EXPECT_EQ(Grouped(two_units, StepOf({{kScatter, 4}, {kScatter, 4}, {kScatter, 1}})),
             SettingStanding::kInEffect);
-  // The outermost module has no parameters of its own; two backward passes.
+  // The outermost module has no parameters of its own, and there are two backward passes.
   EXPECT_EQ(Grouped(two_units, StepOf({{kScatter, 4}, {kScatter, 4}, {kScatter, 4}, {kScatter, 4}})),
             SettingStanding::kInEffect);
   EXPECT_EQ(
@@ -278,7 +279,7 @@ TEST(DdpReceipt, ViewsOfBucketsShowInTheMemoryOfGradients) {
   report.ddp->gradient_pieces = {4000, 8000};
   EXPECT_EQ(OfDdp(kViews, true, report, step), SettingStanding::kInEffect);
   EXPECT_EQ(OfDdp(kViews, false, report, step), SettingStanding::kNotInEffect);
-  // The gradients are reduced in other calls than the buckets.
+  // The calls that reduce the gradients do not match the buckets.
   EXPECT_EQ(OfDdp(kViews, true, report, StepOf({{kReduce, 3000}})), SettingStanding::kNotInEffect);
   report.ddp->gradient_pieces = {4000, 4000, 4000};
   EXPECT_EQ(OfDdp(kViews, true, report, step), SettingStanding::kNotInEffect);

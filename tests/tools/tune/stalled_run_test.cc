@@ -18,12 +18,12 @@ TEST(StoodStill, AfterTwoSecondsOfSilenceUnlessTheUnchangedJobIsAsSilent) {
   EXPECT_EQ(WhyStalled(hung, ended, kSecond / 20),
             "the job stood still: it made no call in its last 51 s, and did not end");
   EXPECT_EQ(WhyStalled({}, ended, kSecond), "");
-  // Ten steps of the job, and pauses such as evaluations.
+  // A stall must exceed ten steps of the job and its pauses, such as evaluations.
   EXPECT_EQ(WhyStalled(hung, ended, 6 * kSecond), "");
   RunCalls pausing = ended;
   pausing.longest_pause_ns = 26 * kSecond;
   EXPECT_EQ(WhyStalled(hung, pausing, kSecond / 20), "");
-  // The unchanged job sleeps after its steps too.
+  // The unchanged job also sleeps after its steps.
   EXPECT_EQ(WhyStalled(hung, hung, kSecond / 20), "");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of the project's trainer: the command that is started has them, the calls prove them, and
-// predictions are those of `dynamiccl advise`.
+// Tests settings of the project's trainer. The started command has them, the calls prove them, and the
+// predictions equal those of `dynamiccl advise`.
 #include "tools/tune/trainer_settings.h"
 
 #include <gmock/gmock.h>
@@ -75,7 +75,7 @@ TEST(TrainerCandidates, AreThoseThatKeepStageAndNumerics) {
   EXPECT_THAT(NamesOf(TrainerCandidates(*unbucketed)), ElementsAre("overlap=true"));
 }
 
-// A run of the trainer with these options, whose collectives take 0.1 ms and 2 ms for each megabyte.
+// Returns a run of the trainer with these options. A collective takes 0.1 ms plus 2 ms per megabyte.
 WatchedRun RunWith(const CommandWords& options) {
   WatchedRun run;
   run.trainer = *TrainerJobOf(options, 2);
@@ -137,7 +137,7 @@ TEST(TrainerReceipt, IsInEffectWhereTheCallsAreThoseOfTheSetting) {
   EXPECT_EQ(Receipt("zero.bucket_bytes", 256 << 10, small, run).standing, SettingStanding::kInEffect);
   EXPECT_EQ(Receipt("zero.prefetch", false, small, run).standing, SettingStanding::kInEffect);
   EXPECT_EQ(Receipt("zero.overlap", false, small, run).standing, SettingStanding::kNotProvable);
-  // The recorded calls are those of 256K and of no prefetching.
+  // The recorded calls show buckets of 256K and no prefetching.
   EXPECT_EQ(Receipt("zero.bucket_bytes", 1 << 20, small, run).standing, SettingStanding::kNotInEffect);
   EXPECT_EQ(Receipt("zero.prefetch", true, small, run).standing, SettingStanding::kNotInEffect);
 }

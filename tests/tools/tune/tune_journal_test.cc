@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Journals of tunes: an interrupted tune finds its starts again, and no others.
+// Tests journals of tunes. An interrupted tune finds the starts of its own plan again and no others.
 #include "tools/tune/tune_journal.h"
 
 #include <gmock/gmock.h>
@@ -60,7 +60,7 @@ TEST_F(TuneJournalTest, AStartThatDiffersEndsWhatIsFound) {
   EXPECT_TRUE(journal.Next(1, "tree/ll"));
 }
 
-// The results of earlier processes stay until the new journal, which has them too, is complete.
+// The results of earlier processes stay until the new journal, which also contains them, is complete.
 TEST_F(TuneJournalTest, KeepsTheEarlierResultsIfItCannotGoOn) {
   AddTwo();
   std::filesystem::create_directory(path_ + ".new");
@@ -80,7 +80,7 @@ TEST_F(TuneJournalTest, KeepsTheEarlierResultsIfItCannotGoOn) {
   EXPECT_FALSE(std::filesystem::exists(path_ + ".new"));
 }
 
-// A command line holds any bytes, such as those of a file's name in Latin-1.
+// A command line may contain any bytes, such as a file name in Latin-1.
 TEST_F(TuneJournalTest, PlansThatAreNotUtf8GoOnAndAreToldApart) {
   {
     TuneJournal journal = Open("train \xe9.py");

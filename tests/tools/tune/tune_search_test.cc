@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search on jobs whose step times are made up, and the list that it begins with.
+// Tests the search on jobs with made-up step times, and the list of candidates with which it begins.
 #include "tools/tune/tune_search.h"
 #include "tools/tune/config_turns.h"
 
@@ -61,7 +61,7 @@ CandidateList DdpList() {
   return CandidatesFor(base);
 }
 
-// Runs the search to its end with times of 1 % noise, and a machine that gets slower by a percent a turn.
+// Runs the search to its end. Times have 1 % noise, and the machine gets slower by 1 % per turn.
 TuneSearch Search(const StepTime& step_time, uint64_t seed, int level_rounds = 2) {
   TuneSearch search(DdpList(), level_rounds);
   std::mt19937_64 random(seed);
@@ -73,7 +73,7 @@ TuneSearch Search(const StepTime& step_time, uint64_t seed, int level_rounds = 2
   return search;
 }
 
-// One bucket saves a tenth and one channel a quarter; together they save both.
+// One bucket saves 10 % and one channel saves 25 %. Both savings multiply.
 double Additive(const Candidate& candidate) {
   const auto cap = candidate.values.find("ddp.bucket_cap_mb");
   return 20 * (cap != candidate.values.end() && cap->second == 1000 ? 0.9 : 1.0) *
@@ -93,7 +93,8 @@ TEST(TuneSearch, FindsNothingWhereNothingIsToBeWon) {
   for (uint64_t seed = 0; seed < 200; ++seed)
     found += Search([](const Candidate&) { return 20.0; }, test::TestSeed(1) + seed).Best() != 0 ? 1 : 0;
   RecordProperty("found", found);
-  // Each of two finalists seems faster in one of forty cases, at each of two looks: 20 of 200, and noise.
+  // Each of two finalists seems faster in one of forty cases at each of two looks. That gives 20 of 200, plus
+  // noise.
   EXPECT_LE(found, 30);
 }
 
@@ -132,7 +133,7 @@ TEST(TuneSearch, GivesUpWhatFailsAndEndsWhereAllFails) {
   EXPECT_EQ(search.tried()[1].given_up, "the job failed");
 }
 
-// A user may name settings with configs of their own. Two configs for one call are no setting.
+// A user may name settings with configs of their own. Two configs for one call are no valid setting.
 TEST(TuneSearch, CombinesNoTwoConfigs) {
   CandidateList list;
   list.framework = {CandidateNamed("bucket_cap_mb=100,ring/ll").value(),
@@ -147,7 +148,7 @@ TEST(TuneSearch, CombinesNoTwoConfigs) {
   EXPECT_THAT(names, ::testing::Not(Contains(HasSubstr("bucket_cap_mb=100, ring/simple/1"))));
 }
 
-// The second config varies so much that the final goes on after six turns, and then the first one fails.
+// The second config varies so much that the final continues after six turns. Then the first config fails.
 TEST(TuneSearch, WhatFailedIsNotTheBestHoweverFastItWas) {
   TuneSearch search(ListOfConfigs({"ring/simple/1", "tree/simple"}), 1);
   for (auto turn = search.NextTurn(); !turn.empty(); turn = search.NextTurn()) {
@@ -165,8 +166,8 @@ TEST(TuneSearch, WhatFailedIsNotTheBestHoweverFastItWas) {
   EXPECT_NE(search.Best(), 1u);
 }
 
-// The third candidate was 10 % faster in eight turns, but the two that were faster still went to the final,
-// in which they win nothing. The turns that chose the finalists must not prove the third one.
+// The third candidate is 10 % faster in each of eight turns. The two finalists were faster at first but win
+// nothing in the final. The turns that chose the finalists must not prove the third one.
 TEST(TuneSearch, WhatWasGivenUpBeforeTheFinalIsNotTheBest) {
   TuneSearch search(DdpList(), 2);
   std::map<size_t, int> runs;
@@ -259,13 +260,13 @@ TEST(TuneCandidates, OfFsdp2AreUnitsAndGroupsOfRanksThatTheJobAllows) {
   EXPECT_THAT(names, ::testing::Not(Contains("modules_per_unit=4")));
   EXPECT_THAT(names, Contains("shard_ranks=2"));
   EXPECT_THAT(names, Contains("shard_ranks=4"));
-  // 1 MiB of parameters has 4 MiB of states: a half of it on each rank in place of an eighth.
+  // 1 MiB of parameters has 4 MiB of states. Each rank holds half of them instead of an eighth.
   EXPECT_THAT(list.framework[names.size() - 2].remark, HasSubstr("1.5M more"));
   base.step->ranks_per_node = 1;
   base.step->ranks = 2;
   report.takes_lists = false;
   EXPECT_EQ(NamesOf(CandidatesFor(base)).size(), 4u);
-  // Prefetch depths that the script itself sets are not tried.
+  // The search does not try prefetch depths that the script itself sets.
   report.forward_prefetch = 1;
   report.backward_prefetch = 2;
   EXPECT_EQ(NamesOf(CandidatesFor(base)),

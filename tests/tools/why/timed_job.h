@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces of jobs whose calls and times are given, files, and the text of `dynamiccl why` about them.
+// Makes traces of jobs with given calls and times, writes files, and returns the text of `dynamiccl why`
+// about them.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,7 +21,7 @@ namespace dynamiccl {
 inline constexpr uint64_t kCommunicator = 0xc0;
 inline constexpr int64_t kMs = 1'000'000;
 
-// One call of a rank: when it was issued and how long it took.
+// One call of a rank, with its issue time and its duration; -1 if it was not timed.
 struct TimedCallOfRank {
   int64_t issued_ns = 0;
   int64_t duration_ns = -1;
@@ -66,7 +67,7 @@ inline std::string TextOf(const WhyInput& input) {
   return text;
 }
 
-// A folder that is there while the object lives.
+// A folder that exists during the lifetime of this object.
 class Folder {
  public:
   Folder() { std::filesystem::create_directories(path_); }

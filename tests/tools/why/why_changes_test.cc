@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `dynamiccl why` says of the framework, and of changes that it predicts to help.
+// Tests what `dynamiccl why` states about the framework and about changes that it predicts to help.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,8 +23,8 @@ TEST(WhyJob, TheFrameworkIsNamedWithWhatShowsIt) {
   EXPECT_THAT(TextOf({{{"a", "kineto", {}, {}}}, trace, {}, {}, false}), Not(HasSubstr("Framework")));
 }
 
-// Twelve small AllReduces a step, each of which lasts as long as ten times its bytes would take: one bucket
-// is faster. A step computes for 1 ms.
+// A step has twelve small AllReduces. Each takes ten times as long as its bytes need, so one bucket is
+// faster. A step computes for 1 ms.
 TEST(WhyChanges, EachHasAnInterval) {
   std::vector<TimedCallOfRank> calls;
   for (int64_t step = 0; step < 12; ++step)
@@ -35,9 +35,9 @@ TEST(WhyChanges, EachHasAnInterval) {
   EXPECT_THAT(text, HasSubstr("17 lay in such intervals"));
 }
 
-// PyTorch refuses the hook without GPUs.
+// PyTorch refuses bf16_compress_hook without GPUs.
 TEST(WhyChanges, TheBf16HookIsNotForJobsOnCpus) {
-  // The time is in proportion to the bytes, so half the bytes take half the time.
+  // The time is proportional to the bytes, so half the bytes take half the time.
   std::vector<TimedCallOfRank> calls;
   for (int64_t step = 0; step < 12; ++step)
     for (int64_t i = 0; i < 12; ++i)

@@ -8,7 +8,7 @@ import os
 import re
 from collections import Counter, namedtuple
 
-# One call of the first rank. Times are microseconds; None is unknown. `comm` tells communicators apart.
+# One call of the first rank. Times are in microseconds; None means unknown. `comm` identifies the communicator.
 Call = namedtuple("Call", "name bytes n_ranks begin us comm")
 
 ELEMENT = {"Float": 4, "BFloat16": 2, "Half": 2, "Long": 8, "Int": 4, "Double": 8, "Byte": 1, "ncclFloat32": 4,
@@ -25,13 +25,14 @@ class Facts:
     def __init__(self, calls=(), ranks=0, here=1, library="", steps=(), device=None, framework=""):
         self.calls, self.ranks, self.here, self.library = list(calls), ranks, here, library
         self.steps, self.device, self.framework = list(steps), device, framework
-        self.more_ranks = False  # True: the file mentions ranks, and not how many there are
-        self.times = None  # of nccl-tests
+        self.more_ranks = False  # True if the file mentions ranks but not their number.
+        self.times = None  # The times that nccl-tests printed.
         self.dropped = 0  # calls that the profiler dropped
-        self.hides_ranks = False  # True: the file does not say how many ranks there are
-        self.all_calls = None  # of all ranks, where they are not those of the first
-        self.used = Counter()  # "Ring LL x8": calls of the first rank with this choice of NCCL
-        self.choosable = None  # calls for which NCCL chooses; by default every collective of several ranks
+        self.hides_ranks = False  # True if the file does not state the number of ranks.
+        self.all_calls = None  # The calls of all ranks, if they are not those of the first rank.
+        self.used = Counter()  # For example "Ring LL x8": the first rank's calls with this choice of NCCL.
+        # The calls for which NCCL chooses. By default these are all collectives of several ranks.
+        self.choosable = None
 
     def chosen(self):
         """Calls for which NCCL chooses an algorithm, and those whose algorithm the file does not name."""
@@ -115,7 +116,7 @@ def kineto(path):
             calls.append([name, elements * ELEMENT[arguments["dtype"]], arguments["Group size"], event["ts"]])
     kernels = sorted((e for e in events if e.get("cat") == "kernel" and e["name"].startswith("nccl")),
                      key=lambda e: e["ts"])
-    timed = len(kernels) == len(calls)  # each call has one kernel, in the order of issue
+    timed = len(kernels) == len(calls)  # Each call has one kernel, in the order of issue.
     calls = [Call(*call, kernels[i]["dur"] if timed else None, 0) for i, call in enumerate(calls)]
     steps = [e["ts"] for e in events if e.get("cat") == "user_annotation" and e["name"].startswith("ProfilerStep#")]
     version = info.get("nccl_version", "")
@@ -192,7 +193,7 @@ def nccl_log(path):
     library = f"{version[1]} {version[2]}" if version else ""
     facts = Facts(of_rank[min(of_rank)], world, len(of_rank), library)
     facts.all_calls = [call for calls in of_rank.values() for call in calls]
-    # Rank 0 alone prints the choices. NCCL makes one for each collective of several ranks that moves bytes.
+    # Only rank 0 prints the choices. NCCL chooses for each collective of several ranks that moves bytes.
     for found in re.finditer(r"\[(\d+)\] NCCL INFO \w+: \d+ Bytes -> Algo (\w+) proto (\w+) channel\{Lo\.\.Hi\}="
                              r"\{(\d+)\.\.(\d+)\}", text):
         facts.used[spelled(found[2], found[3], int(found[5]) - int(found[4]) + 1)] += 1
@@ -205,7 +206,7 @@ def nccl_profiler(path):
     GPU's clock if the events have it."""
     used = Counter()
     calls, channels, ranks, quoted = [], [], set(), re.compile(r'(:\s*)([A-Za-z]\w*)(?=[,}])')
-    text = quoted.sub(r'\1"\2"', text_of(path)).rstrip().rstrip("],")  # the plugin may leave the array open
+    text = quoted.sub(r'\1"\2"', text_of(path)).rstrip().rstrip("],")  # The plugin may leave the array open.
     for event in json.loads(text + "]"):
         arguments = event.get("args", {})
         if event["cat"] in ("COLL", "P2P") and event["ph"] == "b":
@@ -239,7 +240,7 @@ def aicb(path):
         kind = row["comm_type"].removeprefix("CommType.")
         if kind == "epoch_end":
             steps.append(len(calls))
-        if (name := collective(kind)) and float(row["msg_size"]):  # calls of 0 bytes are left out, with a note
+        if (name := collective(kind)) and float(row["msg_size"]):  # Calls of 0 bytes are left out, with a note.
             size = row["comm_group_size"]
             us = row["_elapsed_time"]
             calls.append(Call(name, int(float(row["msg_size"])), 0 if size == "None" else int(size), len(calls),
@@ -256,7 +257,7 @@ def simai(path):
     for line in lines[2:]:
         fields = line.split()
         for kind, size in (fields[3:5], fields[6:8], fields[9:11]):
-            if kind != "NONE" and int(size):  # calls of 0 bytes are left out, with a note
+            if kind != "NONE" and int(size):  # Calls of 0 bytes are left out, with a note.
                 name = NAMES[re.sub(r"(_DP|_EP|_TP)+$", "", kind).lower()]
                 calls.append(Call(name, int(size), 0, None, None, kind))
     facts = Facts(calls, numbers.get("all_gpus", numbers.get("model_parallel_NPU_group", 1)))
@@ -283,7 +284,7 @@ def execution_trace(path):
 def standing_job(_):
     """What traces/samples/README.md says of the job."""
     facts = Facts([Call("AllReduce", 4000, 4, None, None, 0)] * 12, 4, 4, "NCCL 2.30.7")
-    facts.choosable = 0  # why asks for the algorithms of imported files alone
+    facts.choosable = 0  # `why` asks only imported files for the algorithms.
     return facts
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that `dynamiccl why` reads in passes, and files that do not say everything.
+// Tests files that `dynamiccl why` reads in passes, and files that omit some facts.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The times of calls in a group whose size nobody states tell no bandwidth.
+// If the size of a group is unknown, the times of its calls show no bandwidth.
 TEST(WhyFiles, GroupsOfUnknownSizeAreNotOneRank) {
   const Folder folder;
   std::string table =
@@ -32,7 +32,7 @@ TEST(WhyFiles, GroupsOfUnknownSizeAreNotOneRank) {
                     Not(HasSubstr("GB/s"))));
 }
 
-// The records of a .ctrace file are read in passes, those of JSON lines are in memory.
+// The records of a .ctrace file are read in passes. The records of JSON lines are in memory.
 TEST(WhyFiles, AFileThatIsReadInPassesSaysTheSame) {
   std::vector<TimedCallOfRank> early, late;
   for (int64_t i = 0; i < 3 * 5000; ++i) {
@@ -84,7 +84,8 @@ TEST(WhyFiles, SeveralFilesThatAreReadInPassesSayWhatOneFileSays) {
   EXPECT_EQ(text, TextOfFiles({folder.File("one.jsonl"), folder.File("two.jsonl")}));
 }
 
-// As killed ranks leave them: nobody writes them any more, and their rings replaced the first calls.
+// Killed ranks leave such files. No process writes to them any more, and their rings have replaced the first
+// calls.
 TEST(WhyFiles, UnfinishedFilesAreReadInPasses) {
   const Folder folder;
   std::vector<std::string> files;
@@ -105,7 +106,7 @@ TEST(WhyFiles, UnfinishedFilesAreReadInPasses) {
                     HasSubstr("1951 records replaced by newer ones (DYNAMICCL_TRACE_RECORDS")));
 }
 
-// One file was cut, and a full ring replaced records of the other.
+// One file was cut. In the other, a full ring replaced records.
 TEST(WhyFiles, LostAndReplacedRecordsAreCountedApart) {
   Trace first{{SectionOf(0, 2, std::vector<TimedCallOfRank>(20))}};
   Trace second{{SectionOf(1, 2, std::vector<TimedCallOfRank>(20))}};
@@ -135,7 +136,8 @@ TEST(WhyFiles, ADifferenceLongBeforeTheEndIsNamed) {
       HasSubstr("call 1000: rank 0 issued AllReduce of 1M (float, sum), rank 1 issued AllReduce of 64"));
 }
 
-// A rank of a pipeline that sends to rank 1, or receives from rank 0, in every step, until it is killed.
+// Returns a rank of a pipeline that runs until it is killed. In every step, rank 0 sends to rank 1, or rank 1
+// receives from rank 0.
 TraceSection PartOfPipeline(int32_t rank, size_t transfers, uint64_t bytes_of_last) {
   const Collective way = rank == 0 ? Collective::kSend : Collective::kRecv;
   std::vector<TimedCallOfRank> calls(transfers, {.collective = way});
@@ -148,7 +150,7 @@ TraceSection PartOfPipeline(int32_t rank, size_t transfers, uint64_t bytes_of_la
     record.root_or_peer = static_cast<int16_t>(1 - rank);
     Seal(record);
   }
-  // Rank 0 marks steps, so the first call in memory is another one on each rank.
+  // Rank 0 marks steps, so the first call in memory differs between the ranks.
   for (int64_t i = 0; rank == 0 && i < 1000; ++i) {
     TraceRecord mark = StepRecord({.marked_ns = static_cast<int64_t>(transfers) + i});
     Seal(mark);
@@ -181,7 +183,7 @@ TEST(WhyFiles, AFileThatHoldsAProcessTwiceIsAnError) {
   EXPECT_THAT(input.error().message, HasSubstr("t.ctrace: process 100 (rank 0) stands in it twice"));
 }
 
-// If earlier records are missing, it is not known which send is the n-th.
+// If earlier records are missing, the position of a send among the rank's sends is unknown.
 TEST(WhyFiles, SendsOfARankThatLostRecordsAreSaidToBeUnmatched) {
   const Folder folder;
   const std::string file = folder.File("t.ctrace");
@@ -196,7 +198,7 @@ TEST(WhyFiles, SendsOfARankThatLostRecordsAreSaidToBeUnmatched) {
   EXPECT_THAT(TextOfFiles({file}), HasSubstr("Whether the sends and receives of rank 1 match"));
 }
 
-// Records of a trace that can be read a number of times, as if the file were then replaced.
+// Records of a trace that can be read only a few times, as if the file were replaced after that.
 class ReadableFewTimes final : public RecordSource {
  public:
   ReadableFewTimes(Trace trace, int times) : records_(std::move(trace)), left_(times) {}
@@ -210,7 +212,7 @@ class ReadableFewTimes final : public RecordSource {
   mutable int left_;
 };
 
-// The error must not look like something that the ranks did.
+// The error must not look like a fault of the ranks.
 TEST(WhyFiles, AFileThatChangesWhileRanksAreComparedIsAnError) {
   constexpr size_t kCalls = 300'000;
   std::vector<TimedCallOfRank> calls(kCalls), other(kCalls);
@@ -231,7 +233,7 @@ TEST(WhyFiles, AFileThatChangesWhileRanksAreComparedIsAnError) {
   EXPECT_THAT(trouble->lines.front(), HasSubstr("call 1000: rank 0 issued"));
 }
 
-// The rank can be named only if the whole file of a killed job is read.
+// The rank that stopped can be named only if the whole file of a killed job is read.
 TEST(WhyFiles, AFileThatIsReadInPassesNamesTheRankThatStopped) {
   std::vector<TimedCallOfRank> calls(20);
   Trace trace{{SectionOf(0, 2, calls), SectionOf(1, 2, {calls.begin(), calls.end() - 4})}};

@@ -218,7 +218,7 @@ class Statements:
     ]
 
     RECORD = r"`(?:DYNAMICCL_TIMES=all )?dynamiccl record -o job\.ctrace -- LAUNCH`"
-    # Sentences about what is missing, by kind.
+    # Patterns of the sentences about missing facts, by kind.
     MISSING = {
         "untimed": (r"The times of (?P<calls>.*) \((?P<share>\d+) % of the bytes\), which no time above contains: a "
                     r"profiler trace of PyTorch\.", untimed),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs of which everything is known: what `dynamiccl why` says of them must be that, and nothing else.
+// The tests use jobs with known facts. `dynamiccl why` must state these facts and nothing else.
 #include "tools/why/answer.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,8 @@ TimeAccount TimesIn(const Trace& trace) {
   return times.value_or(TimeAccount());
 }
 
-// Rank 1 comes 3 ms late to each of 40 calls, which takes 1 ms once all are there; a call begins every 10 ms.
+// A call begins every 10 ms, 40 times. Rank 1 comes 3 ms late to each call, which takes 1 ms once both ranks
+// are there.
 TEST(WhyTimes, TheLateRankIsNamed) {
   std::vector<TimedCallOfRank> early, late;
   for (int64_t i = 0; i < 40; ++i) {
@@ -52,7 +53,7 @@ TEST(WhyTimes, TheLateRankIsNamed) {
 
 TEST(WhyTimes, CallsAtTheSameTimeCountOnce) {
   Trace trace{{SectionOf(0, 2, {{0, 10 * kMs}, {20 * kMs, 10 * kMs}})}};
-  // Another stream, beside the first call.
+  // This call is on another stream, at the same time as the first call.
   TraceRecord beside = trace.sections[0].records[1];
   beside.stream = 1;
   beside.call_number = 2;
@@ -64,7 +65,7 @@ TEST(WhyTimes, CallsAtTheSameTimeCountOnce) {
   EXPECT_NEAR(*times.busy_share, 25.0 / 30, 1e-9);
 }
 
-// 30 calls of each of five sizes: the last sequence repeats, and is no training step.
+// There are 30 calls of each of five sizes. The last sequence repeats, but it is no training step.
 TEST(WhyJob, ABenchmarkIsNoTraining) {
   std::vector<TimedCallOfRank> calls;
   for (int64_t i = 0; i < 150; ++i) calls.push_back({i * kMs, -1, uint64_t{4096} << (i / 30)});
@@ -82,7 +83,7 @@ TEST(WhyJob, RepeatedStepsAre) {
               AllOf(HasSubstr("like data parallelism: 3 AllReduces"), HasSubstr("found by repetition")));
 }
 
-// 16 activations of one size a step, as tensor parallelism sends them.
+// A step has 16 calls of one size, as tensor parallelism sends activations.
 TEST(WhyJob, ManyCallsOfOneSizeMayBeTensorParallelism) {
   std::vector<TimedCallOfRank> calls;
   for (int64_t i = 0; i < 4 * 17; ++i) calls.push_back({i * kMs, -1, i % 17 == 16 ? 8u : uint64_t{1} << 20});
@@ -122,7 +123,8 @@ TEST(WhyTrouble, UnlikeCallsAreNamed) {
   EXPECT_THAT(TextOf({{}, trace, {}, {}, false}), AllOf(HasSubstr("What is wrong"), HasSubstr("call 7")));
 }
 
-// A file of the profiler: kernels at 0 to 10, 30 to 40 us, a copy from 38 to 50, NCCL's from 5 to 20.
+// The profile has kernels from 0 to 10 and from 30 to 40 us, a copy from 38 to 50, and NCCL's kernel from 5
+// to 20.
 TEST(WhyFiles, AProfileShowsWhatHides) {
   const auto kernel = [](const char* category, const char* name, int begin, int length, int device) {
     return fmt::format(
@@ -152,7 +154,7 @@ TEST(WhyFiles, AProfileShowsWhatHides) {
   EXPECT_TRUE(two->devices.empty()) << "two devices in one file are not divided";
 }
 
-// A profile of the device's activities alone: NCCL's kernels ran, and nothing says what was called.
+// The profile has only the device's activities. NCCL's kernels ran, but nothing shows which calls were made.
 TEST(WhyFiles, KernelsWithoutCallsAreNotCalledAJobOfOneProcess) {
   const Folder folder;
   const std::string text = TextOfFiles({folder.Write(
@@ -182,7 +184,7 @@ TEST(WhyFiles, OneLostCallIsOneCall) {
   EXPECT_THAT(TextOf({{}, trace, {}, {}, true}), HasSubstr("1 call lost: dropped by the program"));
 }
 
-// The next step is not wrapped, because most are commands, so it must be short by itself.
+// The next step is not wrapped, because it is mostly a command. It must therefore be short.
 TEST(WhyFiles, NoLineIsWiderThanTheScreen) {
   const Result<WhyInput> input = ReadWhyFiles({SAMPLES "/ddp_resnet_device.pt.trace.json.gz"});
   ASSERT_TRUE(input) << input.error().message;
@@ -202,7 +204,7 @@ TEST(WhyFiles, TheSampleIsDataParallel) {
       << "the sample's other kernels were left out";
 }
 
-// SimAI's micro-benchmarks name no number of ranks, and the importer then takes one.
+// SimAI's micro-benchmarks do not state the number of ranks. The importer then assumes one.
 TEST(WhyFiles, RanksThatTheFileDoesNotNameAreNotCounted) {
   const Folder folder;
   const std::string text = TextOfFiles({folder.Write(
@@ -211,14 +213,14 @@ TEST(WhyFiles, RanksThatTheFileDoesNotNameAreNotCounted) {
                           HasSubstr("used for 1 of 1 calls"), Not(HasSubstr("1 rank."))));
 }
 
-// The sample names rank 3 and a send to rank 6, and not how many ranks there are.
+// The sample names rank 3 and a send to rank 6, but not the number of ranks.
 TEST(WhyFiles, RanksThatAreOnlyMentionedAreTheLeast) {
   EXPECT_THAT(TextOfFiles({SAMPLES "/nccl_profiler.json"}),
               AllOf(HasSubstr("At least 7 ranks, of which rank 3 is here."),
                     HasSubstr("AllReduce of 4M among at least 7 ranks: 1 call")));
 }
 
-// Sends, receives and calls of a single rank have no algorithm, so none is asked for.
+// Sends, receives and calls of a single rank have no algorithm, so `why` asks for none.
 TEST(WhyFiles, OnlyCallsWithAChoiceMissOne) {
   EXPECT_THAT(TextOfFiles({SAMPLES "/nccl_profiler.json"}), Not(HasSubstr("Which algorithm")));
   EXPECT_THAT(TextOfFiles({SAMPLES "/nccl_debug/2.28.9_communicators.log"}),
@@ -230,7 +232,7 @@ TEST(WhyFiles, OnlyCallsWithAChoiceMissOne) {
   EXPECT_THAT(TextOfFiles({SAMPLES "/nccl_inspector.log"}), HasSubstr("used for 3 of 4 calls"));
 }
 
-// The times of kernels that a profiler reads late are too short, so one or two calls give no bandwidth.
+// A profiler that reads kernel times late makes them too short. One or two calls therefore give no bandwidth.
 TEST(WhyTimes, FewCallsShowNoBandwidthAndNoShareOfOneCall) {
   const auto text_of = [](const std::vector<TimedCallOfRank>& calls) {
     return TextOf({{}, Trace{{SectionOf(0, 2, calls)}}, {}, {}, false});
@@ -245,7 +247,8 @@ TEST(WhyTimes, FewCallsShowNoBandwidthAndNoShareOfOneCall) {
               HasSubstr("3 calls, median 1000 us, 100 % of the time in collectives, the longest 20000 us"));
 }
 
-// A recorder times no calls that consist of sends and receives: the times that are shown lack them.
+// A recorder does not time calls that consist of sends and receives. The text must state that the shown times
+// lack them.
 TEST(WhyTimes, CallsBetweenRanksWithoutTimesAreNamed) {
   const auto text_of = [](const std::vector<TimedCallOfRank>& calls) {
     return TextOf({{}, Trace{{SectionOf(0, 2, calls)}}, {}, {}, false});
@@ -266,7 +269,7 @@ TEST(WhyTimes, CallsBetweenRanksWithoutTimesAreNamed) {
                                                      "50 % of the time in collectives")));
 }
 
-// Dumps of a job that stands still: rank 1 has not issued its calls 19 and 20.
+// Writes the dumps of a job that hangs: rank 1 has not issued calls 19 and 20.
 std::vector<std::string> WriteDumpsOfAHang(const Folder& folder, const std::string& backend) {
   std::vector<std::string> paths;
   for (int rank = 0; rank < 3; ++rank) {
@@ -330,7 +333,7 @@ MeasurementFile Sweep() {
   return sweep;
 }
 
-// A log without calls, or a sweep, may stand beside a file with calls.
+// A log without calls, or a sweep, may be given together with a file that has calls.
 TEST(WhyFiles, OnlyALogWithCallsHasNoChoiceForThem) {
   const Folder folder;
   const std::string log = folder.Write("init.log", "node:1:2 [0] NCCL INFO NCCL version 2.28.9+cuda12.9\n");
@@ -358,7 +361,8 @@ TEST(WhyFiles, ASweepShowsWhereTheDefaultIsSlower) {
               HasSubstr("Only the library's own choice was timed"));
 }
 
-// 1.5 % is a loss if the repeats are steady, and none if they scatter by more than that. 0.5 % is none.
+// A loss of 1.5 % counts if the repeats are steady, but not if they scatter by more than that. A loss of 0.5
+// % never counts.
 TEST(WhyFiles, ADefaultWithinOnePercentOrWithinTheNoiseIsLeft) {
   const auto slower = [](const std::vector<float>& repeats) {
     MeasurementFile sweep = Sweep();
@@ -376,7 +380,7 @@ TEST(WhyFiles, ADefaultWithinOnePercentOrWithinTheNoiseIsLeft) {
   EXPECT_FALSE(slower({980, 1050, 1015, 980, 1050, 1015}));
 }
 
-// 128 MiB in 1509.5 us are 88.92 GB/s; nccl-tests prints half of it as bus bandwidth for 2 ranks.
+// 128 MiB in 1509.5 us are 88.92 GB/s. nccl-tests prints half of that as bus bandwidth for 2 ranks.
 TEST(WhyFiles, AnAllToAllHasTheBusBandwidthOfItsTest) {
   const Folder folder;
   const std::string path = folder.Write(
@@ -413,7 +417,7 @@ TEST(WhyFiles, ForeignAndDamagedFilesAreNamed) {
               HasSubstr("read as the format inspector"));
 }
 
-// Other commands take a log for its calls alone and must not pay for receipts.
+// Other commands read only the calls of a log and must not spend time on receipts.
 TEST(WhyFiles, OnlyWhyWritesReceipts) {
   const Folder folder;
   std::string log = "node:7:7 [0] NCCL INFO NCCL version 2.28.9+cuda12.9\n";
@@ -441,7 +445,7 @@ TEST(WhyFiles, TwoJobsAreNotMixed) {
                                              HasSubstr("b.ctrace"), HasSubstr("two traces of rank 0")));
 }
 
-// The samples are of jobs of 8, 2 and 7 ranks, recorded by different tools: no two of them are one job.
+// The samples are from jobs of 8, 2 and 7 ranks and from different tools. No two of them belong to one job.
 TEST(WhyFiles, FilesOfDifferentJobsAreNamed) {
   const std::string names[] = {SAMPLES "/nccl_inspector.log", SAMPLES "/ddp_resnet_2_ranks.pt.trace.json",
                                SAMPLES "/nccl_profiler.json"};

@@ -12,12 +12,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// How a run ends whose trainer is this shell script.
+// Returns how a run ends in which this shell script replaces the trainer.
 Result<TrainerReport> TrainWith(const std::string& script) {
   auto runs = TrainerRuns::Open({.command = {"bash", "-c", script}, .n_ranks = 2});
   if (!runs) return tl::unexpected(runs.error());
   Result<TrainerReport> report = runs->Train({});
-  std::filesystem::remove_all(runs->folder());  // kept where a run failed
+  std::filesystem::remove_all(runs->folder());  // The folder is kept after a failed run.
   return report;
 }
 
@@ -27,7 +27,7 @@ TEST(TrainerRuns, ARankWithoutMemoryIsToldApart) {
   EXPECT_EQ(report.error().kind, ErrorKind::kUnavailable);
 }
 
-// Rank 0 notices the end of a rank without memory, and ends before it.
+// Rank 0 notices the end of the rank without memory and itself ends first.
 TEST(TrainerRuns, ARankWithoutMemoryIsToldApartWhereAnotherEndsFirst) {
   const std::string file = ::testing::TempDir() + "rank_1_lacks_memory_" + std::to_string(::getpid());
   const auto report = TrainWith("if [ $RANK = 1 ]; then echo 'error: out of memory' >&2; touch " + file +
@@ -37,7 +37,7 @@ TEST(TrainerRuns, ARankWithoutMemoryIsToldApartWhereAnotherEndsFirst) {
   EXPECT_EQ(report.error().kind, ErrorKind::kUnavailable);
 }
 
-// A search for the largest model that fits would otherwise answer that none does.
+// Without this distinction, a search for the largest fitting model would answer that no model fits.
 TEST(TrainerRuns, AnotherLackOfTheMachineIsAFailure) {
   const auto report = TrainWith("echo 'error: rank 0 cannot listen at 127.0.0.1:80' >&2; exit 3");
   ASSERT_FALSE(report.has_value());

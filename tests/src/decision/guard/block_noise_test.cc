@@ -82,7 +82,7 @@ TEST(BlockNoise, AdmittedNoiseCountsUpToItsLength) {
   EXPECT_DOUBLE_EQ(noise.DeviationOf(16, 1), 0.07);
   EXPECT_DOUBLE_EQ(noise.DeviationOf(128, 1), 0.07);
   EXPECT_EQ(noise.DeviationOf(512, 1), longer);
-  noise.Admit(0.01, 200);  // less than is known
+  noise.Admit(0.01, 200);  // This is less than the known deviation.
   EXPECT_DOUBLE_EQ(noise.DeviationOf(128, 1), 0.07);
 }
 

@@ -135,7 +135,7 @@ TEST(CommonSearch, FindsALargeGainInFiveBlocks) {
   EXPECT_FALSE(program.search.over(program.experiment));
 }
 
-// If steps vary more, it takes more of them to see that no config is better.
+// If steps vary more, the search needs more steps to see that no config is better.
 TEST(CommonSearch, EndsWhereNothingIsThereAndAdoptsNothing) {
   for (const auto& [noise, most] : {std::pair(0.04, 14u), std::pair(0.08, 36u), std::pair(0.3, 60u)}) {
     Program program;
@@ -191,7 +191,7 @@ void GiveUpBoth(Program& program, double first) {
   ASSERT_TRUE(program.search.over(program.experiment));
 }
 
-// The first use may have set up connections, or met a stall.
+// The first use of a config may have set up connections or met a stall.
 TEST(CommonSearch, AnArmThatOnlyItsFirstUseSpokeAgainstIsUsedOnceMore) {
   Program program;
   GiveUpBoth(program, 2);

@@ -12,8 +12,8 @@
 namespace dynamiccl::testing {
 namespace {
 
-// Sizes of the measured job: six buckets of four size classes, 16.5 ms a step, of which NCCL's own choice
-// costs 4.7 %.
+// The sizes of the measured job: six buckets of four size classes and 16.5 ms per step. NCCL's own choice
+// costs 4.7 % of a step.
 constexpr int kKeys = 4;
 constexpr int kCallsPerStep = 6;
 constexpr int64_t kStepNs = 15'750'000;
@@ -21,7 +21,7 @@ constexpr double kCrowding = 0.047;
 
 // The two machines on which the job was measured.
 struct Machine {
-  double step_noise;  // of a step, in logs
+  double step_noise;  // Of a step, as a deviation of logs.
   double pace_memory;
   double wave_noise;
   double call_waves;
@@ -41,9 +41,9 @@ constexpr Machine kStepsAhead{0.04, 0, 0.02, 0, 1, 2000, 2.5, 10, true};
 constexpr Machine kNeverWaits{0.04, 0, 0.02, 0, 1, 2000, 1.6, 0, true};
 
 struct Gained {
-  Spread share;     // of what there is to gain in the whole job
-  Spread at_end;    // share of the keys whose choice no longer crowds the computation
-  int adopted = 0;  // jobs without a difference in which a config was adopted all the same
+  Spread share;     // Share of the possible gain in the whole job.
+  Spread at_end;    // Share of the keys whose choice no longer crowds the computation.
+  int adopted = 0;  // Jobs without a difference in which a config was adopted.
 };
 
 JobOptions MeasuredJob(JobOptions job_options, const Machine& machine, double crowding) {

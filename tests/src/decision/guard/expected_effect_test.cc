@@ -159,13 +159,13 @@ TEST(ExpectedBy, TheSiteStoreComesFirstAndThePolicyOnlyWhereItKnowsNothing) {
   EXPECT_EQ(ExpectedBy({nullptr, policy.get(), kTwoNodes}, question, kNow)->from, ExpectedFrom::kPolicy);
 }
 
-// On this site the config gave no gain, so the policy's promise does not count.
 TEST(FirstPlan, LeavesKeysToNcclWhereThePolicyPredictsEffects) {
   EXPECT_TRUE(FirstPlan(nullptr).others_use_policy);
   EXPECT_TRUE(FirstPlan(test::MakeRandomPolicy(3).get()).others_use_policy);
   EXPECT_FALSE(FirstPlan(ExpectsOfOneChannel().get()).others_use_policy);
 }
 
+// On this site the config gave no gain, so the policy's promise does not count.
 TEST(ExpectedBy, FindingsOverruleThePolicy) {
   SiteStore store;
   for (uint32_t place = 0; place < 3; ++place)
@@ -185,14 +185,15 @@ TEST(ExpectedBy, NothingIsExpectedWithoutAFindingOrAPolicyThatLearntFromExperime
   EXPECT_FALSE(ExpectedBy({&store, nullptr, kTwoNodes}, question, kNow));
   EXPECT_FALSE(ExpectedBy({&store, untold.get(), kTwoNodes}, question, kNow));
   const auto narrow = ExpectsOfOneChannel();
-  narrow->tensors.effect_domain_max[static_cast<size_t>(EffectFeature::kSlowness)] = 1024;  // one octave
+  // This is one octave.
+  narrow->tensors.effect_domain_max[static_cast<size_t>(EffectFeature::kSlowness)] = 1024;
   EXPECT_FALSE(ExpectedBy({&store, narrow.get(), kTwoNodes}, question, kNow))
       << "calls are slower than any it saw";
 }
 
 TEST(BeganLike, OnlyAnotherSlownessOfTheSamePlaceSaysNo) {
   const SiteStore store = ThreePlaces();
-  const SitePlace here = OneChannel(1).place;  // found at 2.5 octaves
+  const SitePlace here = OneChannel(1).place;  // The finding was made at 2.5 octaves.
   EXPECT_TRUE(BeganLike(store, here, {2.5, 0.1}, kNow));
   EXPECT_TRUE(BeganLike(store, here, {1.6, 0.8}, kNow));
   EXPECT_FALSE(BeganLike(store, here, {0.5, 0.8}, kNow));

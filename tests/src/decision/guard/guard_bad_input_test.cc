@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs whose steps differ, whose clocks jump or whose ranks are late, and in which no config is faster than
-// NCCL's choice. NCCL's choice must stay, nothing may be adopted by chance, and experiments must cost little.
+// Tests jobs whose steps differ, whose clocks jump or whose ranks are late. No config is faster than NCCL's
+// choice. NCCL's choice must stay, no random adoption may happen, and experiments must cost little.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -99,7 +99,7 @@ void EndAfterTwentySteps(SimulatedJob& job) {
 struct BadInput {
   const char* name;
   void (*run)(SimulatedJob& job);
-  bool may_try;  // steps repeat, so experiments are right
+  bool may_try;  // Steps repeat, so experiments are right.
 };
 constexpr BadInput kBadInputs[] = {
     {"Accumulation", Accumulate, true},

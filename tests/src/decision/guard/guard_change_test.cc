@@ -243,7 +243,7 @@ TEST(Guard, ASpentBudgetIsRenewedWhenARailFails) {
   }
 }
 
-// Nanoseconds of a job's transfers, and of the same calls at NCCL's choice, up to now.
+// Returns the nanoseconds of a job's transfers up to now, and those of the same calls with NCCL's choice.
 std::pair<double, double> TransfersOf(const testing::SimulatedJob& job) {
   std::pair<double, double> sums;
   for (const testing::KeyHistory& key : job.history()) sums.first += key.time_ns, sums.second += key.nccl_ns;
@@ -317,7 +317,8 @@ TEST(Guard, WhatIsCarriedGoesWithTheFabricThatItWasSettledOn) {
   EXPECT_TRUE(job.ChoiceFor(Above(2)).leaves_nccl_alone());
 }
 
-// What an earlier run confirmed stays in use on a changed fabric while steps compare it with NCCL's own.
+// A choice that an earlier run confirmed stays in use on a changed fabric. Steps compare it with NCCL's
+// choice meanwhile.
 TEST(Guard, AConfirmedChoiceIsProvedAgainOnAChangedFabric) {
   for (const bool still_better : {true, false}) {
     OneKey job({kPolicyChoice, {}, kPolicyChoice});

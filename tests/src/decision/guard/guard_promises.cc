@@ -107,7 +107,7 @@ std::vector<Promise> Spoilt(const PromiseOptions& options, Timing timing) {
 }
 
 struct Retuning {
-  Spread revoked;  // steps until no key is at a choice that is slower than NCCL's
+  Spread revoked;  // Steps until no key has a choice that is slower than NCCL's.
   // Time of the transfers divided by their time with the best configs, at three numbers of steps after the
   // change.
   std::array<Spread, 3> over_best;
@@ -257,12 +257,12 @@ std::vector<Promise> Straggler(const PromiseOptions& options, Timing timing) {
 }
 
 struct Comparison {
-  int hidden = 0;     // keys that are
-  int at_policy = 0;  // of these, with the policy's choice at the end
-  Spread slower;      // per cent that a step then takes longer for these
+  int hidden = 0;     // The number of hidden keys.
+  int at_policy = 0;  // Of these, those with the policy's choice at the end.
+  Spread slower;      // The per cent by which a step then takes longer.
 };
 
-// Computation of a simulated step, in ns.
+// The computation of a simulated step, in ns.
 constexpr double kComputeNs = 100e6;
 
 void CompareHidden(JobOptions job_options, double steals, Comparison& result) {
@@ -303,14 +303,14 @@ std::vector<Promise> Hidden(const PromiseOptions& options, Timing timing) {
 
 struct Growth {
   int keys = 0;
-  int good = 0;      // within 5 % of what may be tried, from the first call on
-  double first = 0;  // what their first 24 calls take over the best, summed
-  Spread until;      // calls of a key
+  int good = 0;      // Keys within 5 % of the best that may be tried, from the first call on.
+  double first = 0;  // The mean excess of a key's first 24 calls over the best, summed over keys.
+  Spread until;      // The calls of a key until its choice stays good.
 };
 
 constexpr int kGrownSteps = 200;
 constexpr int kFirstSteps = 6;
-constexpr int kCallsOfStep = 4;  // of a key
+constexpr int kCallsOfStep = 4;  // This is the number per key.
 
 void AddGrown(const std::vector<double>& ratios, double best, Growth& result) {
   int good_from = 0;
@@ -330,7 +330,7 @@ void Grow(JobOptions job_options, Growth& result) {
   job.RunFor(180 * kSecond);
   const size_t before = job.truth().size();
   job.Grow(4, 0.1);
-  // ratios[i][s]: what the choice of new key i takes at step s, as a multiple of NCCL's time.
+  // ratios[i][s] is the time of new key i's choice at step s, as a multiple of NCCL's time.
   std::vector<std::vector<double>> ratios(before);
   for (int step = 0; step < kGrownSteps; ++step) {
     for (size_t i = 0; i < before; ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the guard's statistics against their definitions, by the error rates in many random jobs with printed
-// seeds.
+// Tests the guard's statistics against their definitions, by their error rates in many random jobs. The seeds
+// are printed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -134,7 +134,7 @@ TEST(MemoryLevel, LevelsNeedAClearChange) {
 struct Weather {
   double factor = 1;
   double noise = 0.05;
-  double skew = 0.1;  // below 0: not known
+  double skew = 0.1;  // A value below 0 means that the skew is not known.
 };
 
 // Returns the regimes that the detector reports in `calls` calls.

@@ -80,7 +80,7 @@ TEST(Guard, ArmsOfProgramsWithOneCallAStepWaitFourStepsForTheRanks) {
 class RepeatedCalls {
  public:
   explicit RepeatedCalls(std::vector<TableKey> step) : step_(std::move(step)) {}
-  // Returns the number of calls in a step, as the version in use has it; 0: the version has no arms.
+  // Returns the number of calls in a step according to the version in use, or 0 if the version has no arms.
   uint32_t StepAfter(uint64_t calls) {
     for (; number_ < calls; ++number_) {
       GuardedCall call{step_[number_ % step_.size()], CallUse::kChoice, kLeaveNcclAlone, guard_.version()};
@@ -303,7 +303,7 @@ TEST(Guard, GoesOnWhenThereIsCreditAgainAfterArmsThatWereTooSlow) {
     const bool rests = last == GuardReason::kArmTooSlow || last == GuardReason::kBudgetSpent;
     if (!rests || HasArms(job.guard().plan())) continue;
     ++stalled;
-    job.RunSteps(1500);  // Half a per cent of them pays for what such an arm has cost beyond the credit.
+    job.RunSteps(1500);  // Half a per cent of these steps pays for the cost of such an arm beyond the credit.
     ASSERT_GT(job.switches().size(), switches) << seed;
     EXPECT_EQ(job.switches()[switches].reason, GuardReason::kSearch) << seed;
   }
@@ -318,8 +318,8 @@ TEST(Guard, WithoutStepsNothingIsTried) {
   EXPECT_EQ(job.trials(), 0u);
 }
 
-// A host that runs ahead waits some steps later, so calls seem not to be waited for. A choice that is slower
-// must be taken back all the same.
+// A host that runs ahead waits some steps later, so its calls do not seem exposed. The guard must
+// nevertheless take back a choice that is slower.
 TEST(Guard, TakesBackWhatIsSlowerWhereTheProgramWaitsLate) {
   testing::JobOptions options;
   options.policy_ratio = 1.3;

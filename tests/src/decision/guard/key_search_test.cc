@@ -14,7 +14,7 @@ CollectiveConfig Config(Algorithm algorithm, Protocol protocol, int channels) {
 const CollectiveConfig kRing1 = Config(Algorithm::kRing, Protocol::kSimple, 1);
 const CollectiveConfig kRing2 = Config(Algorithm::kRing, Protocol::kSimple, 2);
 
-// A search over rings and trees of all protocols with 1 to 16 channels. The test decides what it observes.
+// A search over rings and trees of all protocols with 1 to 16 channels. The test sets the observations.
 class Search {
  public:
   Search() {
@@ -97,8 +97,8 @@ TEST(KeySearch, OneBlockOfStepsMakesNoWinner) {
 
 TEST(KeySearch, WhatIsSlowerOrNoGainIsGivenUp) {
   Search job;
-  job.See(kRing1, 0.04, 0.01);  // slower
-  job.See(kRing2, 0.0, 0.001);  // equal
+  job.See(kRing1, 0.04, 0.01);  // This config is slower.
+  job.See(kRing2, 0.0, 0.001);  // This config is equal.
   const CollectiveConfig open = Config(Algorithm::kRing, Protocol::kSimple, 4);
   job.See(open, -0.02, 0.02);
   EXPECT_TRUE(job.search.Judge(job.seen).empty()) << "nothing that must not wait";

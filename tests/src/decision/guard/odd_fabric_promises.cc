@@ -20,15 +20,15 @@ struct Kind {
   const char* name;
   int keys;
   int calls_of_key;
-  int64_t computed_ns;  // in a step
+  int64_t computed_ns;  // In ns per step.
   double step_noise;
   double pace_memory;
   double transfer_times;
-  double least_gain;  // median share of what there is in the whole job
-  int least_jobs;     // a single noisy job may find nothing in its time, so that the median needs several
-  double ring_ratio = 0.5;  // of one channel of Ring/Simple; 0: it is like the others
-  double tree_ratio = 0;    // of one channel of Tree/Simple; 0: it is like the others
-  int64_t setup_ns = 0;     // what the first use of Tree adds
+  double least_gain;        // The least median share of the possible gain in the whole job.
+  int least_jobs;           // A noisy job may find nothing in its time, so the median needs this many jobs.
+  double ring_ratio = 0.5;  // Time ratio of one channel of Ring/Simple; 0 if it is like the others.
+  double tree_ratio = 0;    // Time ratio of one channel of Tree/Simple; 0 if it is like the others.
+  int64_t setup_ns = 0;     // The time that the first use of Tree adds, in ns.
 };
 constexpr Kind kManyCalls{"24 calls a step", 4, 6, 12'000'000, 0.05, 0, 1, 0.5, 1};
 // One channel is good. With the other algorithm it is better still, as for DDP on a slow rail
@@ -44,11 +44,11 @@ constexpr Kind kTenCalls{"10 calls a step", 5, 2, 12'000'000, 0.08, 0.4, 2, 0.5,
 constexpr Kind kOneCall{"1 call a step", 1, 1, 6'000'000, 0.1, 0.4, 8, 0.3, 9};
 
 struct Gained {
-  Spread share;      // of what there is to gain in the whole job
-  Spread over_best;  // time of the transfers with the last choices over the best ones
-  Spread loss;       // share of the job's time, where no config is faster
-  int adopted = 0;   // jobs in which a config was adopted there
-  int still = 0;     // jobs that gain less than kNothing of what there is
+  Spread share;      // Share of the possible gain in the whole job.
+  Spread over_best;  // Time of the transfers with the last choices, divided by that with the best ones.
+  Spread loss;       // Share of the job's time, if no config is faster.
+  int adopted = 0;   // Jobs in which a config was adopted although none is faster.
+  int still = 0;     // Jobs that gain less than kNothing of the possible gain.
 };
 
 JobOptions Of(JobOptions job_options, const Kind& kind, bool to_win) {
@@ -132,9 +132,9 @@ SiteStore FoundElsewhere(const PromiseOptions& options, Timing timing, Noise noi
 }
 
 struct Told {
-  Spread first, whole;  // share of what there is, in the first steps and in all
-  Spread loss;          // share of the job's time, where no config is faster
-  int adopted = 0;      // jobs in which a config was adopted there
+  Spread first, whole;  // Share of the possible gain, in the first steps and in all.
+  Spread loss;          // Share of the job's time, if no config is faster.
+  int adopted = 0;      // Jobs in which a config was adopted although none is faster.
 };
 
 void RunTold(JobOptions job_options, ExpectedOf expected, Told& told) {
@@ -163,7 +163,7 @@ std::string Describe(const char* name, Told& told) {
 constexpr int kJobsWithCheckpoints = 20;
 constexpr int kStepsToCheckpoint = 40;
 constexpr int kStepsOfCheckpoint = 10;
-// When arms paid for every checkpoint during their use, 4 to 6 of 20 jobs gained next to nothing.
+// If arms paid for every checkpoint during their use, 4 to 6 of 20 jobs would gain almost nothing.
 constexpr int kMaxStill = 2;
 
 // Runs a job that pauses every 40 steps for as long as ten steps compute. `i`, the job's number, decides when
@@ -202,7 +202,7 @@ std::vector<Promise> Elsewhere(const PromiseOptions& options, Timing timing) {
 
 std::vector<Promise> SlowSince(const PromiseOptions& options, Timing timing) {
   return ForEachNoise("slow-since", timing, options, [&](Noise noise, Promise& promise) {
-    Spread gained, kept;  // where circumstances count, and where they do not
+    Spread gained, kept;  // With circumstances taken into account, and without.
     for (int i = 0; i < std::max(options.seeds, 3); ++i) {
       SimulatedJob well(Of(JobOf(options, timing, noise, i), kManyCalls, false));
       well.RunSteps(kSteps);

@@ -20,8 +20,8 @@ std::vector<Promise> SlowSince(const PromiseOptions& options, Timing timing);
 // than NCCL's choice.
 std::vector<Promise> OddFabric(const PromiseOptions& options, Timing timing);
 
-// The job pauses now and then, as for a checkpoint. The figures compare its gain with that of a job without
-// pauses.
+// The job pauses from time to time, as for a checkpoint. The figures compare its gain with that of a job
+// without pauses.
 std::vector<Promise> Checkpoints(const PromiseOptions& options, Timing timing);
 
 }  // namespace dynamiccl::testing

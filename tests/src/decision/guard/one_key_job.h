@@ -29,7 +29,7 @@ class OneKey {
     entry_.key = kKey;
     entry_.choice = knowledge.policy_choice;
   }
-  // `ns` of a config; NCCL's takes kNccl.
+  // Makes `n` calls. `times` returns the nanoseconds of a config. NCCL's choice takes kNccl.
   template <class Times>
   void Calls(int n, Times times) {
     for (int i = 0; i < n; ++i) {
@@ -47,11 +47,12 @@ class OneKey {
       call.number = number_++;
       if (call.config == kBad) ++bad_calls;
       guard_.TakeCall(call);
-      now_ns_ += step_ns_of ? step_ns_of(call.config) : 19'000'000 + took_ns;  // it waits
+      // The program waits for the call.
+      now_ns_ += step_ns_of ? step_ns_of(call.config) : 19'000'000 + took_ns;
       if (auto proposal = guard_.Tick(now_ns_)) Commit(std::move(*proposal));
     }
   }
-  // Makes calls until the guard proposes with `reason`, at most `most` of them. Returns true if it did.
+  // Makes at most `most` calls, until the guard proposes with `reason`. Returns true if it did.
   template <class Times>
   bool CallsUntil(GuardReason reason, int most, Times times) {
     const size_t before = reasons.size();
@@ -81,9 +82,10 @@ class OneKey {
   int bad_calls = 0;
   bool captured = false;
   bool timed = true;
-  int64_t slower = 1;  // all calls take so many times as long
+  int64_t slower = 1;  // All calls take this many times as long.
   std::function<double()> noise;
-  // Returns the time of a step whose one call uses the config. Empty: a step takes 19 ms and the call's time.
+  // Returns the time of a step whose one call uses the config. If it is empty, a step takes 19 ms plus the
+  // call's time.
   std::function<int64_t(const CollectiveConfig&)> step_ns_of;
 
  private:

@@ -71,9 +71,9 @@ double GatheredNs(const std::vector<TrueKey>& keys, const CollectiveConfig& forw
 }
 
 struct Found {
-  Spread of_both;    // share of what both configs gain, at the end
-  Spread of_single;  // the same over what the best single config gains
-  int jobs = 0;      // that end with both configs
+  Spread of_both;    // The gain at the end, divided by the gain of both configs.
+  Spread of_single;  // The gain at the end, divided by the gain of the best single config.
+  int jobs = 0;      // Jobs that end with both configs.
 };
 
 void RunJob(JobOptions options, Found& found) {

@@ -19,8 +19,8 @@ constexpr double kMaxOfWindowAfterChange = 20;
 // The loss of a job in which NCCL's choice is the best, in per cent of its time with that choice.
 struct ShortLoss {
   std::array<Spread, kShortSteps.size()> after;
-  Spread window;               // the worst of each job, before the fabric was seen to change
-  Spread window_after_change;  // a burst may last longer than what verifies a change
+  Spread window;               // The worst window of each job, before the guard saw a change of the fabric.
+  Spread window_after_change;  // A burst may last longer than the verification of a change.
 };
 
 bool SawChange(const SimulatedJob& job) {
@@ -32,7 +32,7 @@ bool SawChange(const SimulatedJob& job) {
 void Lose(const JobOptions& job_options, ShortLoss& result) {
   SimulatedJob job(job_options);
   std::vector<double> loss{0}, without{0};
-  double worst[2] = {};  // before a change, after
+  double worst[2] = {};  // Before a change, and after it.
   for (int step = 1; step <= kShortSteps.back(); ++step) {
     job.RunSteps(1);
     loss.push_back(job.LossNs());
@@ -51,7 +51,7 @@ void Lose(const JobOptions& job_options, ShortLoss& result) {
 
 struct JobsToLoseIn {
   const char* name;
-  double policy_ratio;  // JobOptions
+  double policy_ratio;  // See JobOptions.
   std::array<double, kShortSteps.size()> most;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the guard's promises in virtual time with any number of seeds. Its output is what
-// docs/results/guard.md states.
+// Runs the guard's promises in virtual time with any number of seeds. docs/results/guard.md contains its
+// output.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

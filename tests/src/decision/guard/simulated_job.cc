@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kNoise = 0.05;
 constexpr double kComputeNoise = 0.02;
-// Memory of the noise "waves": they last some fifty steps, as on a shared machine with an H200.
+// The memory of the noise "waves". They last about fifty steps, as on a shared machine with an H200.
 constexpr double kWaveMemory = 0.975;
 // The host issues the calls of a step in this fraction of the time that the calls take.
 constexpr int64_t kHostTimesFaster = 5;
@@ -67,7 +67,7 @@ void SimulatedJob::DrawKeys() {
   }
   for (int place = 0; place < options_.calls_per_step; ++place)
     order_.push_back(static_cast<size_t>(place % options_.keys));
-  // A shuffled order, so that no part of a step repeats by itself.
+  // The order is shuffled, so that no part of a step repeats by itself.
   std::shuffle(order_.begin(), order_.end(), std::mt19937_64(options_.seed));
 }
 
@@ -111,7 +111,7 @@ void SimulatedJob::DrawRatios(TrueKey& key) {
 KeyKnowledge SimulatedJob::Knowledge(const TableKey& asked) const {
   KeyKnowledge known;
   const size_t index = IndexOf(asked);
-  if (index == truth_.size()) return known;  // never called
+  if (index == truth_.size()) return known;  // The job has not called this key.
   const TrueKey& key = truth_[index];
   known.nccls_ns = key.nccl_ns / options_.slowness;
   if (options_.policy_ratio > 0) known.policy_choice = key.configs[11].config;
@@ -278,7 +278,7 @@ void SimulatedJob::Deliver() {
   plan_ = coming_->plan;
   for (const KeyPlan& entry : plan_.keys) {
     const size_t index = IndexOf(entry.key);
-    if (index == truth_.size()) continue;  // never called
+    if (index == truth_.size()) continue;  // The job has not called this key.
     if (entry.choice != entries_[index].choice) history_[index].changed_at = history_[index].calls;
     entries_[index] = entry;
   }

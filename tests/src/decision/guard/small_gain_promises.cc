@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kKeys = 4;
 constexpr int kCallsOfKey = 6;
-constexpr int64_t kComputedNs = 12'000'000;  // in a step
+constexpr int64_t kComputedNs = 12'000'000;  // In ns per step.
 constexpr double kStepNoise = 0.02;
 constexpr int kSteps = 400;
 constexpr int kManySteps = 4 * kSteps;
@@ -59,8 +59,8 @@ bool HasFound(const SimulatedJob& job) {
 }
 
 struct Found {
-  int soon = 0;  // jobs that use it after kSteps
-  int late = 0;  // and after kManySteps
+  int soon = 0;  // Jobs that use the config after kSteps.
+  int late = 0;  // Jobs that use it after kManySteps.
 };
 
 void Run(const JobOptions& job_options, double gain, Found& found) {

@@ -47,11 +47,11 @@ class Program {
   SeenConfig Seen() const { return experiment.Seen(KeyCode(kGather), kRing, kLeaveNcclAlone); }
   StepExperiment experiment;
   bool captured = false;
-  bool takes_part = true;      // the keys, in the experiment
-  bool device_tells = false;   // when calls began on the device
-  bool device_stands = false;  // its clock does not advance
-  // The host issues the calls of this many nanoseconds at once, and then waits for the device; 0: it does not
-  // run ahead.
+  bool takes_part = true;      // Whether the keys take part in the experiment.
+  bool device_tells = false;   // Whether the device tells when calls began.
+  bool device_stands = false;  // Whether the device's clock stands still.
+  // The host issues the calls of this many nanoseconds at once and then waits for the device. If it is 0, the
+  // host does not run ahead.
   int64_t ahead_ns = 0;
 
  private:

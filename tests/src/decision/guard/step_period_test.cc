@@ -31,7 +31,7 @@ class Program {
 std::vector<uint32_t> RandomStep(std::mt19937_64& random, size_t calls) {
   std::vector<uint32_t> step(calls);
   for (uint32_t& key : step) key = static_cast<uint32_t>(random() % 6);
-  step.back() = 99;  // so that no shorter period is in it
+  step.back() = 99;  // This key ensures that the step contains no shorter period.
   return step;
 }
 
@@ -86,8 +86,8 @@ TEST(StepPeriod, ARandomProgramHasNone) {
   }
 }
 
-// Gathers of equal layers come first, then gathers and reductions of the same layers: long stretches with
-// periods of their own, which are no steps.
+// Gathers of equal layers come first, then gathers and reductions of the same layers. These long stretches
+// have periods of their own, which are no steps.
 TEST(StepPeriod, LayersAreNoSteps) {
   std::vector<uint32_t> step(96, 1);
   for (int layer = 0; layer < 96; ++layer) step.insert(step.end(), {1, 2});
@@ -108,7 +108,7 @@ TEST(StepPeriod, StartupAndRareCallsDoNotHideIt) {
   program.Steps(40, step);
   ASSERT_EQ(program.period().calls(), step.size());
   for (int i = 0; i < 10; ++i) {
-    program.Calls({50, 51});  // an evaluation
+    program.Calls({50, 51});  // This is an evaluation.
     EXPECT_FALSE(program.period().steady());
     program.Steps(4 + static_cast<int>(random() % 9), step);
     EXPECT_EQ(program.period().calls(), step.size()) << i;

@@ -23,7 +23,7 @@ class Steps {
     for (size_t i = 0; i < effects_.size(); ++i) regression_.AddConfig();
   }
   double share = 0.2;
-  // Is added to the log of a step's time, by the step's number.
+  // Is added to the log of a step's time. The argument is the step's number.
   std::function<double(int)> disturbance = [](int) { return 0.0; };
 
   void Run(int blocks) {

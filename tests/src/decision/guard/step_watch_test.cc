@@ -14,8 +14,8 @@ class Program {
  public:
   explicit Program(uint64_t seed, double step_ns = 25e6) : random_(seed), step_ns_(step_ns) {}
 
-  // Makes n steps, each `factor` times as long as at first. Returns the number of the step with which the
-  // watch reports a change; 0: none.
+  // Makes n steps, each `factor` times as long as at first. Returns the number of the step at which the watch
+  // reports a change, or 0 if it reports none.
   int Steps(int n, double factor) {
     for (int i = 1; i <= n; ++i) {
       const double noise = std::normal_distribution(0.0, 0.07)(random_);

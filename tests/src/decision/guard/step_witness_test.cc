@@ -9,7 +9,7 @@
 namespace dynamiccl {
 namespace {
 
-// Generates steps of 30 ms. Their times vary (in logs) from step to step, and in waves of some fifty steps.
+// Generates steps of 30 ms. Their times vary (in logs) from step to step and in waves of about fifty steps.
 class Steps {
  public:
   Steps(unsigned seed, double noise, double waves = 0) : random_(seed), noise_(0, noise), waves_(waves) {}
@@ -51,7 +51,7 @@ TEST(StepWitness, ConfirmsWhatStepsFeel) {
   for (unsigned seed = 1; seed <= 100; ++seed) {
     Steps steps(seed, 0.04);
     EXPECT_FALSE(steps.Run(1, 400));
-    steps.Run(1.1, 10);  // until calls show it
+    steps.Run(1.1, 10);  // These steps pass until calls show the change.
     ASSERT_TRUE(steps.witness.Suspect());
     confirmed += steps.Run(1.1, StepWitness::kStepsAfter).value();
   }

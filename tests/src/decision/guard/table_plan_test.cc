@@ -24,7 +24,7 @@ TablePlan PlanOfSteps() {
   plan.step_origin = kOrigin;
   return plan;
 }
-// Returns the arm that the key uses in a step; -1: none.
+// Returns the arm that the key uses in a step, or -1 for none.
 int ArmIn(const TablePlan& plan, const KeyPlan& key, uint64_t step) {
   return UseOf(plan, key, false, {0, kOrigin + step * kStepCalls}).arm;
 }
@@ -73,7 +73,7 @@ TEST(TablePlan, NcclsOwnAsAnArmIsADefaultSample) {
   EXPECT_EQ(UseOf(plan, key, true, {0, kOrigin}), (PlannedUse{CallUse::kDefaultSample, 0}));
 }
 
-// The arm of one key must not depend on the arm of another: else their effects could not be separated.
+// If the arm of one key depended on the arm of another, their effects could not be separated.
 TEST(TablePlan, KeysDrawIndependently) {
   const TablePlan plan = PlanOfSteps();
   const KeyPlan a = KeyWith({kTreeLl, kRingLl});
@@ -103,7 +103,7 @@ TEST(TablePlan, CommonArmsAreUsedByAllKeysInTheSameSteps) {
   KeyPlan gather = {{Collective::kAllGather, {70}, Role::kParameterGather}, kRingLl};
   const KeyPlan apart = gather;
   reduce.joins = gather.joins = true;
-  std::map<int, int> used;  // by channels
+  std::map<int, int> used;  // By channels.
   constexpr uint64_t kSteps = 600;
   for (uint64_t step = 0; step < kSteps; ++step) {
     const PlaceInVersion place{0, kOrigin + step * kStepCalls + step % kStepCalls};
@@ -134,7 +134,7 @@ TEST(TablePlan, ALeaderPausesInOneOfSoManyStepsAndIsChallengedInOthers) {
   const auto config_at = [&](uint64_t step) {
     return UseOf(plan, key, false, {0, kOrigin + step * kStepCalls + step % kStepCalls}).config;
   };
-  std::map<int, int> used;  // by channels; 0: the key's choice
+  std::map<int, int> used;  // By channels; 0 stands for the key's choice.
   constexpr uint64_t kSteps = 8000;
   for (uint64_t block = 0; block < kSteps / 8; ++block) {
     int pauses = 0;

@@ -27,7 +27,7 @@ std::vector<CallTime> Time(uint64_t number, int64_t ns) {
 
 class TimedCallsTest : public ::testing::Test {
  protected:
-  // Returns the time of the next call; -2: the call still waits for its time.
+  // Returns the time of the next call, or -2 if the call still waits for its time.
   int64_t Next(int64_t now_ns = 2000) {
     const auto call = calls_.Next(now_ns);
     if (!call) return -2;
@@ -72,7 +72,7 @@ TEST_F(TimedCallsTest, AStampedCallWaitsForItsStampFromAnyRank) {
   call.stamped = true;
   calls_.Add(call);
   EXPECT_EQ(Next(), -2);
-  calls_.AddTimes(-1, Stamp(7, 5000));  // a rank that reports no times may be in the leader's process
+  calls_.AddTimes(-1, Stamp(7, 5000));  // A rank that reports no times may be in the leader's process.
   const auto stamped = calls_.Next(2000);
   ASSERT_TRUE(stamped);
   EXPECT_EQ(stamped->begun_ns, 5000);

@@ -10,7 +10,7 @@
 namespace dynamiccl::testing {
 namespace {
 
-constexpr int kWindow = 20;  // steps
+constexpr int kWindow = 20;  // In steps.
 // TableGuard assumes the same value.
 constexpr double kTimingCost = 0.04;
 // These are the values of plugin/runtime/switch_thread.cc and plugin/times/times_report.h.

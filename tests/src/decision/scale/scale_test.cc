@@ -69,10 +69,10 @@ TEST(SwitchCost, TriesAgainWhereTheBoundaryIsTooNear) {
 
 TEST(MessageRates, AreThoseOfTheRuntime) {
   EXPECT_DOUBLE_EQ(DigestRate(4096, 128),
-                   2048);  // a checkpoint every 256 calls, so every second report has one
-  EXPECT_DOUBLE_EQ(DigestRate(4096, 5000), 4096);  // at most one report a second
-  EXPECT_DOUBLE_EQ(TimesRate(4096, 10), 160);      // 16 ranks tell times, each by itself
-  EXPECT_DOUBLE_EQ(TimesRate(4096, 400), 2400);    // four together, and the rest of each 20 ms
+                   2048);  // There is a checkpoint every 256 calls, so every second report has one.
+  EXPECT_DOUBLE_EQ(DigestRate(4096, 5000), 4096);  // There is at most one report per second.
+  EXPECT_DOUBLE_EQ(TimesRate(4096, 10), 160);      // 16 ranks send their times, each time in its own message.
+  EXPECT_DOUBLE_EQ(TimesRate(4096, 400), 2400);    // Four times go together, and the rest every 20 ms.
 }
 
 // At NCCL's picks, a step of the closed loop takes the time that the simulator gives, and a call on a healthy
@@ -91,7 +91,7 @@ TEST(ScaledStep, IsTheSimulatedStep) {
     const CollectiveConfig pick = LibraryPick(system, key.key.collective, bytes, 64, 8);
     const CollectiveTimes times(system, 64, 8);
     const CollectiveConfig all{pick.algorithm, pick.protocol, 0};
-    // A size class is a quarter octave.
+    // A size class is a quarter of an octave.
     const double least_ns = 1e3 * times.Microseconds(key.key.collective, bytes, all);
     EXPECT_GE(key.nccl_ns, least_ns);
     EXPECT_LE(key.nccl_ns, 1.2 * least_ns);

@@ -58,9 +58,9 @@ Result<FrameworkJob> GenerateJob(const ScaledCase& scaled, const System& system)
 
 // Holds the times of a key's calls in one simulated step.
 struct KeyTimes {
-  double step_ns = 0;     // the whole step
-  double running_ns = 0;  // all calls of the key
-  double stalled_ns = 0;  // of that, what rank 0 waits for
+  double step_ns = 0;     // The whole step.
+  double running_ns = 0;  // All calls of the key.
+  double stalled_ns = 0;  // The part of running_ns that rank 0 waits for.
 };
 
 class StepSimulation {
@@ -141,7 +141,7 @@ class StepSimulation {
   SystemDemands demands_;
   dynamiccl::SimulatedJob job_;
   std::vector<CollectiveLabel> labels_;
-  std::map<uint32_t, size_t> numbers_;  // of keys_, by KeyCode
+  std::map<uint32_t, size_t> numbers_;  // Numbers of keys_, by KeyCode.
   std::vector<TableKey> keys_;
   std::vector<size_t> places_;
 };

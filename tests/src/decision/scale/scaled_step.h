@@ -17,14 +17,14 @@ struct ScaledCase {
   const DescribedSystem* system = nullptr;
   std::string framework = "fsdp2";
   int ranks = 64;
-  std::vector<NetworkLoad> loads;  // for the whole step; empty: a healthy fabric
+  std::vector<NetworkLoad> loads;  // For the whole step; empty for a healthy fabric.
 };
 
 struct ScaledStep {
   std::vector<TrueKey> keys;
-  std::vector<size_t> places;  // key of each call of the step
-  double compute_ns = 0;       // what the step takes beside what it waits for
-  double nccl_ns = 0;          // the step with NCCL's own picks
+  std::vector<size_t> places;  // The key of each call of the step.
+  double compute_ns = 0;       // The step's time without the exposed calls.
+  double nccl_ns = 0;          // The step's time with NCCL's own picks.
   // Step times with the best legal config of every key, and with the best one that a job may try. A key's
   // config is judged by the step that it makes while the other keys use NCCL's picks.
   double best_ns = 0;

@@ -101,7 +101,7 @@ class SwitchingCommunicator {
       TryPass(r);
     }
   }
-  // In a job ranks have no connection but to the leader.
+  // In a job, ranks have a connection only to the leader.
   void SendToLeader(int rank, const SwitchSends& sends) {
     for (const SwitchSend& send : sends) {
       Count(send.message, 1);
@@ -159,17 +159,17 @@ class SwitchingCommunicator {
 
   const SwitchNetwork network_;
   SwitchLeader leader_;
-  std::deque<CallGate> gates_;  // members point to them
+  std::deque<CallGate> gates_;  // The members point to them.
   std::vector<SwitchMember> members_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   uint64_t events_begun_ = 0;
   int64_t now_ns_ = 0;
   uint64_t call_ = 0;
   int64_t call_began_ns_ = 0;
-  std::vector<bool> passed_;  // by rank: the call's version is known
-  size_t left_ = 0;           // ranks that have not passed
+  std::vector<bool> passed_;  // By rank; true once the call's version is known.
+  size_t left_ = 0;           // The number of ranks that have not passed.
   std::deque<std::pair<int, SwitchMessage>> inbox_;
-  int64_t busy_until_ns_ = 0;  // of the leader's thread
+  int64_t busy_until_ns_ = 0;  // For the leader's thread.
   uint32_t version_ = 1;
   SwitchCost cost_;
 };

@@ -13,17 +13,17 @@ struct SwitchNetwork {
   int64_t one_way_ns = 50'000;
   // The leader's time for one message, sent or received: a system call and the message's authentication.
   int64_t leader_message_ns = 10'000;
-  int64_t call_ns = 5'000'000;  // from one call of the communicator to the next
+  int64_t call_ns = 5'000'000;  // The time from one call of the communicator to the next.
 };
 
-// Counts single messages: a message to all ranks counts once for each rank.
+// Counts single messages. A message to all ranks counts once per rank.
 struct SwitchCost {
-  std::array<uint64_t, 5> messages{};  // by SwitchKind
+  std::array<uint64_t, 5> messages{};  // By SwitchKind.
   int attempts = 0;
   bool committed = false;
-  uint64_t calls = 0;     // from the request to the first call of the new version
-  int64_t ns = 0;         // the same in time
-  int64_t waited_ns = 0;  // for which the slowest rank's call waited for the verdict
+  uint64_t calls = 0;     // The number of calls from the request to the first call of the new version.
+  int64_t ns = 0;         // The same span in time.
+  int64_t waited_ns = 0;  // The time for which the slowest rank's call waited for the verdict.
   uint64_t total() const;
 };
 

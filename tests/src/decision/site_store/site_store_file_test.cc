@@ -38,7 +38,7 @@ class SiteStoreFile : public ::testing::Test {
   std::string path_;
 };
 
-// Puts the right digest at the end of a changed file.
+// Puts the correct digest at the end of a changed file.
 void Seal(std::vector<std::byte>& bytes) {
   const Sha256Digest digest = Sha256Of(std::span<const std::byte>(bytes).first(bytes.size() - 32));
   std::memcpy(bytes.data() + bytes.size() - 32, digest.data(), digest.size());
@@ -64,7 +64,7 @@ TEST(SiteStoreFormat, StoresSurviveWritingAndReading) {
   }
 }
 
-// Files of the first version end after the entries, and have zeros where the number of findings stands now.
+// Files of the first version end after the entries. They have zeros in the place of the number of findings.
 TEST(SiteStoreFormat, AFileOfTheFirstVersionIsReadWithoutFindings) {
   SiteStore store;
   std::mt19937_64 random(1);

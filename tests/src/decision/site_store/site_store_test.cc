@@ -47,8 +47,8 @@ TEST(SiteStore, OldEntriesAreNotUsedAndLaterForgotten) {
   EXPECT_TRUE(store.entries().empty());
 }
 
-// A wrong clock, or somebody who edited the file, may write an entry of the future. It is not trusted, and
-// does not block a correct one.
+// A wrong clock or an edited file may give an entry of the future. The store must not trust it, and it must
+// not block a correct entry.
 TEST(SiteStore, EntriesOfTheFutureAreForgotten) {
   for (const int64_t time : {kNow + 2 * kDay, std::numeric_limits<int64_t>::max()}) {
     SiteStore store;

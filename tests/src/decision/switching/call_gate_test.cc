@@ -85,10 +85,10 @@ TEST(CallGate, CommittedBoundaryIsNeverMissedByARunningThread) {
     }
     done = true;
   });
-  std::vector<uint64_t> boundaries{0};  // by version
+  std::vector<uint64_t> boundaries{0};  // By version.
   while (!done) {
     if (!gate.idle()) {
-      std::this_thread::yield();  // the boundary of the last commit lies ahead
+      std::this_thread::yield();  // The boundary of the last commit lies ahead.
       continue;
     }
     const uint64_t boundary = gate.calls() + boundaries.size() % 3;

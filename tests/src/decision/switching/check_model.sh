@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks switching.pml with spin: the protocol holds, each wrong variant fails in the way it should, the model is
-# not vacuous, and its messages are those of the code. Prints one line a run. Exit 77: no spin here.
+# Checks switching.pml with spin. The protocol must hold, each wrong variant must fail as expected, the model must not
+# be vacuous, and its messages must be those of the code. Prints one line per run. Exit code 77: spin is missing.
 #
 #   check_model.sh [--large]     --large: three ranks, and two attempts with a death (about a minute more)
 set -euo pipefail
@@ -13,7 +13,7 @@ work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-# Prints "errors STATES VIOLATION" of a complete search; -m: far deeper than any run of this model.
+# Prints "errors STATES VIOLATION" of a complete search. The depth limit of -m exceeds any run of this model.
 search() {
   rm -f pan ./*.trail
   spin -a "$@" "$here/switching.pml" >/dev/null
@@ -25,7 +25,7 @@ search() {
     "$(sed -n 's/ *\([0-9.e+]*\) states, stored.*/\1/p' log)" "$(sed -n 's/^pan:1: \(assertion violated\|invalid end state\).*/\1/p' log)"
 }
 
-# expect "" | "assertion violated" | "invalid end state" OPTIONS...
+# expect "" | "assertion violated" | "invalid end state" OPTIONS... checks the result of a search.
 expect() {
   local wanted="$1" errors states found
   shift
@@ -46,7 +46,7 @@ expect "" "${small[@]}"
 expect "" -DCRASH -DRANKS=2 -DCALLS=3 -DATTEMPTS=1
 for wrong in 1 2 3 4 5 6; do expect "assertion violated" -DVARIANT=$wrong "${small[@]}"; done
 expect "invalid end state" -DVARIANT=7 -DRANKS=2 -DCALLS=3 -DATTEMPTS=1
-# A run that switches in the middle exists.
+# The model must have a run that switches in the middle.
 expect "assertion violated" -DSHOW_COMMIT -DRANKS=2 -DCALLS=3 -DATTEMPTS=1
 if [[ "${1:-}" == --large ]]; then
   expect "" -DRANKS=3 -DCALLS=3 -DATTEMPTS=1

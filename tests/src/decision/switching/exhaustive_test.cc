@@ -61,7 +61,7 @@ struct SwitchingState {
   SwitchLeader leader{kRanks};
   std::array<Rank<Member>, kRanks> ranks;
   std::vector<OnItsWay> sent;
-  std::array<uint32_t, kCalls> decided{};  // version + 1, by call
+  std::array<uint32_t, kCalls> decided{};  // The version + 1, by call.
   int64_t leader_ns = 0;
   std::string failure;
 };
@@ -74,7 +74,7 @@ class Switching {
 
   State First() const {
     State first;
-    first.leader.Request({SwitchReason::kOperator, 1});  // its first Tick comes at any time
+    first.leader.Request({SwitchReason::kOperator, 1});  // Its first Tick may come at any time.
     return first;
   }
 
@@ -106,7 +106,7 @@ class Switching {
     }
     for (const uint32_t decided : state.decided) put(decided);
     put(static_cast<uint64_t>(state.leader_ns));
-    uint64_t sent = 0;  // a set: its order is not state
+    uint64_t sent = 0;  // The messages form a set, so their order is not part of the state.
     for (const OnItsWay& message : state.sent) sent += DigestOf(message);
     put(sent);
     return XXH3_64bits(words_.data(), words_.size() * sizeof(uint64_t));
@@ -154,7 +154,7 @@ class Switching {
   void AddLeaderSteps(const State& state, States& next) const {
     if (state.ranks[0].answer_due || LastAttemptIsDecided(state)) return;
     for (const int64_t passed_ns : {int64_t{0}, kSwitchAttemptNs}) {
-      // One long pause for each attempt is enough.
+      // One long pause per attempt is enough.
       if (state.leader_ns + passed_ns > static_cast<int64_t>(kAttempts) * kSwitchAttemptNs) continue;
       State& after = next.emplace_back(state);
       after.leader_ns += passed_ns;
@@ -196,7 +196,7 @@ class Switching {
       for (int to = 0; to < kRanks; ++to) {
         if (send.to != kAllRanks && send.to != to) continue;
         OnItsWay sent{from, to, send.message};
-        sent.message.calls = 0;  // only tunes the distance
+        sent.message.calls = 0;  // The number only tunes the distance.
         if (std::find(after.sent.begin(), after.sent.end(), sent) == after.sent.end()) {
           after.sent.push_back(sent);
         }
@@ -220,8 +220,8 @@ class Switching {
   size_t states_after_a_switch_ = 0;
 };
 
-// A wrong member: it tells a peer "off" about an attempt that it does not know, and pledges that attempt
-// later all the same.
+// A wrong member. It tells a peer "off" about an attempt that it does not know, and nevertheless pledges that
+// attempt later.
 class ForgetsItsRefusals : public SwitchMember {
  public:
   explicit ForgetsItsRefusals(CallGate& gate) : SwitchMember(gate) {}
@@ -246,7 +246,7 @@ class ForgetsItsRefusals : public SwitchMember {
   uint64_t answered_attempt_ = 0;
 };
 
-// A wrong member: it misses that its attempt was called off.
+// A wrong member. It ignores that its attempt was called off.
 class MissesAborts : public SwitchMember {
  public:
   explicit MissesAborts(CallGate& gate) : SwitchMember(gate) {}

@@ -25,7 +25,7 @@ class ExploredStates {
 
   explicit ExploredStates(Model& model) : model_(model) {}
 
-  // Returns what goes wrong in some order of events; empty if nothing does.
+  // Returns the failure in some order of events, or an empty text if there is none.
   std::string Explore() {
     std::vector<State> open;
     open.push_back(model_.First());
@@ -77,8 +77,8 @@ class ExploredStates {
   }
 
   Model& model_;
-  std::unordered_map<uint64_t, uint32_t> numbers_;    // by digest
-  std::vector<std::pair<uint32_t, uint32_t>> steps_;  // to, from
+  std::unordered_map<uint64_t, uint32_t> numbers_;    // By digest.
+  std::vector<std::pair<uint32_t, uint32_t>> steps_;  // Each pair is (to, from).
   std::vector<uint32_t> ended_;
 };
 

@@ -29,21 +29,21 @@ struct SimulationCounts {
   uint64_t commits = 0;
   uint64_t aborts = 0;
   uint64_t refused_passed = 0;
-  uint64_t waits = 0;  // calls that came to the boundary before the verdict
+  uint64_t waits = 0;  // Calls that came to the boundary before the verdict.
   uint64_t asks = 0;
   uint64_t crashes = 0;
   uint64_t lost_messages = 0;
-  uint64_t returns = 0;  // ranks that the leader had lost, and that came again
+  uint64_t returns = 0;  // Ranks that the leader had lost and that came back.
   uint64_t converged = 0;
   // The counts below grow only if the leader has a guard (tests/plugin/simulated_experiments.h).
-  uint64_t trials = 0;      // decisions that used an arm
-  uint64_t leading = 0;     // those of them in plans with an arm that leads
-  uint64_t searches = 0;    // committed versions that begin or continue an experiment
-  uint64_t challenges = 0;  // committed versions with a challenger beside the leading arm
-  uint64_t beliefs = 0;     // committed versions whose leading arm is one that other places' findings promise
-  uint64_t adoptions = 0;   // committed versions that adopt what steps found
-  uint64_t revocations = 0;    // committed versions that revoke a choice at once
-  uint64_t memory_levels = 0;  // committed versions with another level of memory
+  uint64_t trials = 0;         // Decisions that used an arm.
+  uint64_t leading = 0;        // Of these, the decisions in plans with a leading arm.
+  uint64_t searches = 0;       // Committed versions that begin or continue an experiment.
+  uint64_t challenges = 0;     // Committed versions with a challenger beside the leading arm.
+  uint64_t beliefs = 0;        // Committed versions whose leading arm other places' findings promise.
+  uint64_t adoptions = 0;      // Committed versions that adopt what steps found.
+  uint64_t revocations = 0;    // Committed versions that revoke a choice at once.
+  uint64_t memory_levels = 0;  // Committed versions with another level of memory.
 };
 
 template <class Member, class Structure>
@@ -61,7 +61,7 @@ class SimulatedCommunicator : public SimulatedLife<SwitchMessage, SimulationCoun
     CallGate* gate = &own_gate;
     Member member{own_gate};
     Structure structure;
-    bool begun = false;  // next_call has begun
+    bool begun = false;  // True once next_call has begun.
   };
 
   // Returns the rank's decision at its next call: the version in use in the upper 32 bits, the rest of the

@@ -46,7 +46,7 @@ void DrawProcesses(SimulatedFaults& faults, SeededRandom& random) {
 }  // namespace
 
 uint64_t SeededRandom::Next() {
-  // splitmix64, public domain (Vigna).
+  // This is splitmix64, public domain (Vigna).
   uint64_t word = state_ += 0x9e3779b97f4a7c15;
   word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9;
   word = (word ^ word >> 27) * 0x94d049bb133111eb;

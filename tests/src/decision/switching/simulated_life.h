@@ -22,13 +22,13 @@ namespace dynamiccl::testing {
 struct SimulatedRank {
   int index = 0;
   uint64_t next_call = 0;
-  bool waiting = false;  // for a verdict
-  bool blocked = false;  // by the slowest rank
+  bool waiting = false;  // The rank waits for a verdict.
+  bool blocked = false;  // The rank waits for the slowest rank.
   bool crashed = false;
-  int64_t call_ns = 0;  // when it issues or goes on
+  int64_t call_ns = 0;  // The time at which the rank issues its next call or continues.
   int64_t tick_ns = 0;
-  int64_t control_free_ns = 0;  // its control thread does nothing before
-  uint64_t messages = 0;        // sent
+  int64_t control_free_ns = 0;  // The rank's control thread does nothing before this time.
+  uint64_t messages = 0;        // The number of messages sent.
 };
 
 template <class Message, class Counts>
@@ -42,7 +42,7 @@ class SimulatedLife {
   SimulatedLife(const SimulatedLife&) = delete;
   SimulatedLife& operator=(const SimulatedLife&) = delete;
 
-  // Runs the life. Returns what went wrong; empty if nothing did.
+  // Runs the life. Returns the failure, or an empty text if there is none.
   std::string Live(Counts& counts) {
     while (!over_ && failure_.empty()) Step();
     counts_.lives = 1;
@@ -72,13 +72,13 @@ class SimulatedLife {
   // Lets the control thread of a rank do its next step, without a message.
   virtual void ControlStep(SimulatedRank& rank) = 0;
   virtual void Handle(SimulatedRank& rank, const Event& event) = 0;
-  // Is called when the process has died. Schedules the events by which others notice.
+  // Is called when the process has died. Schedules the events by which other ranks notice.
   virtual void ScheduleNotice(const SimulatedRank& rank) = 0;
   // Is called when all ranks know that the communicator is aborted.
   virtual void Abort() = 0;
   // Is called when the faults have stopped. Sets deadline_ns_.
   virtual void BeginCalm() = 0;
-  // Ends the life, or reports what has not come to an end.
+  // Ends the life, or reports what has not ended in time.
   virtual void CheckConvergence() = 0;
 
   // Returns true if the rank's next call must wait for the slowest rank, which will wake it.
@@ -219,10 +219,10 @@ class SimulatedLife {
 
   int64_t Stall() { return random_.AcrossScales(100'000, 2'000'000'000); }
 
-  static constexpr int64_t kHeldUpNs = 10'000'000'000;  // longer than any fault that ends by itself
+  static constexpr int64_t kHeldUpNs = 10'000'000'000;  // This is longer than any fault that ends by itself.
 
   std::vector<SimulatedRank*> ranks_;
-  std::vector<uint64_t> decided_;  // by call
+  std::vector<uint64_t> decided_;  // By call.
   const uint64_t decisions_until_calm_;
   int64_t decided_ns_ = 0;
 };

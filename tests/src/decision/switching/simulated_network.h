@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries the control messages of a simulated communicator: late, lost, twice or out of order.
+// Carries the control messages of a simulated communicator. It delays, loses, repeats and reorders them.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@ template <class Message>
 struct SimulatedEvent {
   enum class Kind : uint8_t { kMessage, kAnswerDue, kRankLost, kRankBack };
   int64_t due_ns = 0;
-  uint64_t order = 0;  // of sending: decides between equal times
+  uint64_t order = 0;  // The order of sending, which decides between equal times.
   Kind kind = Kind::kMessage;
   int to = 0;
-  int from = 0;  // of a message; or the rank that is lost or back
+  int from = 0;  // The sender of a message, or the rank that is lost or back.
   Message message;
 };
 
@@ -29,7 +29,7 @@ class SimulatedNetwork {
 
   void Send(int64_t now_ns, int from, int to, const Message& message) {
     Event event{now_ns, 0, Event::Kind::kMessage, to, from, message};
-    if (from == to) return Schedule(event);  // within the leader's process
+    if (from == to) return Schedule(event);  // This message stays within the leader's process.
     if (random_.Chance(faults_.lost) || !Reachable(now_ns, from) || !Reachable(now_ns, to)) {
       ++lost_;
       return;
@@ -71,7 +71,7 @@ class SimulatedNetwork {
 
   const SimulatedFaults& faults_;
   SeededRandom& random_;
-  std::vector<Event> events_;  // a heap, the earliest in front
+  std::vector<Event> events_;  // A heap with the earliest event in front.
   uint64_t order_ = 0;
   uint64_t lost_ = 0;
 };

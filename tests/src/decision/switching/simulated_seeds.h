@@ -16,7 +16,7 @@ namespace dynamiccl::testing {
 struct Simulation {
   uint64_t first_seed = 1;
   uint64_t seeds = 1;
-  uint64_t decisions_per_seed = 100'000;  // at least
+  uint64_t decisions_per_seed = 100'000;  // This is the minimum.
 };
 
 // Counts: a struct of uint64_t with a member `decisions`.
@@ -31,7 +31,7 @@ template <class Counts>
 struct Protocol {
   std::string_view name;
   std::string_view what;
-  std::string_view found_as;  // how its failure begins; empty for the right one
+  std::string_view found_as;  // The beginning of its failure's text; empty for the right protocol.
   SimulationResult<Counts> (*run)(const Simulation&);
 };
 
@@ -46,7 +46,7 @@ void AddCounts(const Counts& more, Counts& sum) {
   for (size_t i = 0; i < sizeof(Counts) / sizeof(uint64_t); ++i) to[i] += from[i];
 }
 
-// Life(seed, decisions).Live(counts) returns what went wrong.
+// Life(seed, decisions).Live(counts) returns the failure, or an empty text.
 template <class Life, class Counts>
 SimulationResult<Counts> LiveThrough(const Simulation& simulation) {
   SimulationResult<Counts> result;

@@ -62,7 +62,7 @@ TEST_F(Member, PledgesWaitsAtTheBoundaryAndSwitches) {
 TEST_F(Member, RefusesOncePassedAndGoesOn) {
   EXPECT_TRUE(Pass(0));
   member_.Prepare(Prepare(1, 1, 5), true);
-  EXPECT_FALSE(Pass(1));  // armed, not yet answered
+  EXPECT_FALSE(Pass(1));  // The gate is armed, and the member has not yet answered.
   const SwitchMessage answer = Only(member_.Answer());
   EXPECT_EQ(answer.kind, SwitchKind::kRefuse);
   EXPECT_EQ(answer.refusal, Refusal::kPassed);
@@ -112,7 +112,7 @@ TEST_F(Member, TellsPeersWhatItKnowsAndNothingWhileItIsPledged) {
   EXPECT_FALSE(Only(member_.AnswerPeer(2, 2)).commit);
   member_.ApplyVerdict(3, true);
   EXPECT_TRUE(Only(member_.AnswerPeer(2, 3)).commit);
-  EXPECT_TRUE(member_.AnswerPeer(2, 2).empty());  // nobody can be waiting for it
+  EXPECT_TRUE(member_.AnswerPeer(2, 2).empty());  // No peer can be waiting for this verdict.
 }
 
 TEST_F(Member, AsksForTheVerdictOfTheAttemptItIsPledgedTo) {
@@ -120,7 +120,7 @@ TEST_F(Member, AsksForTheVerdictOfTheAttemptItIsPledgedTo) {
   const SwitchMessage answer = PreparedFor(2, 200, 5);
   EXPECT_EQ(answer.kind, SwitchKind::kPledge);
   EXPECT_EQ(answer.attempt, 1u);
-  member_.ApplyVerdict(2, false);  // not the one it waits for
+  member_.ApplyVerdict(2, false);  // This is not the attempt it waits for.
   EXPECT_FALSE(gate_.idle());
 }
 
@@ -157,7 +157,7 @@ TEST_F(Leader, CommitsOnceAllPledged) {
   const SwitchMessage prepare = Begin(0, 100);
   EXPECT_EQ(prepare.boundary, 100 + kLeastSwitchDistance);
   EXPECT_TRUE(Pledge(2, 1).empty());
-  EXPECT_TRUE(Pledge(2, 1).empty());  // again: it stands for one rank
+  EXPECT_TRUE(Pledge(2, 1).empty());  // A repeated pledge counts for one rank.
   EXPECT_TRUE(Pledge(0, 1).empty());
   EXPECT_TRUE(Only(Pledge(1, 1)).commit);
   EXPECT_FALSE(leader_.busy());

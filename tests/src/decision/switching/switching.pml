@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The switching protocol for spin: every interleaving of RANKS issuing threads, their control threads and the
-   leader, over a network that delays, loses, repeats and reorders. Kept in step with src/decision/switching by
-   name: a function of the code is the inline of the same name here, and check_model.sh compares the kinds of
-   messages.
+/* The switching protocol for spin. Spin explores every interleaving of RANKS issuing threads, their control
+   threads and the leader, over a network that delays, loses, repeats and reorders. Names tie the model to
+   src/decision/switching: an inline has the name of the function that it models. check_model.sh compares the
+   kinds of messages.
 
-   A message is a bit that is set when it is sent and never cleared: whoever it is for may read it at any later
-   time, in any order, any number of times. A state in which a rank waits and no message that was ever sent can
-   help it is an invalid end state for spin, so "no rank waits for ever" is checked with agreement.
+   A message is a bit that is set when the message is sent and is never cleared. Its receiver may read the bit
+   at any later time, in any order and any number of times. If a rank waits and no sent message can help it,
+   spin reports an invalid end state. So spin checks both agreement and "no rank waits for ever".
 
-   -DVARIANT: 0 the protocol; 1 switch on arrival; 2 announced number without a pledge; 3 pledge before arming;
-   4 structure stepped on another thread; 5 a time-out decides alone; 6 an answer to a peer that is not kept;
-   7 the leader drops an attempt without a verdict (ends in an endless wait).
-   -DCRASH: the leader or one other rank may die at any time; the program then aborts the communicator. */
+   -DVARIANT: 0 the protocol; 1 a rank switches on arrival; 2 an announced call number without a pledge; 3 a
+   pledge before arming; 4 the structure is stepped on another thread; 5 a time-out decides alone; 6 a rank does
+   not keep its answer to a peer; 7 the leader drops an attempt without a verdict (ends in an endless wait).
+   -DCRASH: the leader or one other rank may die at any time. The program then aborts the communicator. */
 #ifndef VARIANT
 #define VARIANT 0
 #endif
@@ -24,38 +24,38 @@
 #ifndef ATTEMPTS
 #define ATTEMPTS 2
 #endif
-#define NEVER 15      /* no boundary is armed */
+#define NEVER 15      /* No boundary is armed. */
 #define UNDECIDED 255
 
 mtype:switch_kind = { Prepare, Pledge, Refuse, Verdict, Ask };
 
-/* What was sent, by attempt (1..ATTEMPTS) and rank. */
+/* The messages that were sent, by attempt (1..ATTEMPTS) and rank. */
 typedef FromEach { bit by[RANKS] };
 bit sent_prepare[ATTEMPTS + 1];
 byte boundary_of[ATTEMPTS + 1];
 FromEach sent_pledge[ATTEMPTS + 1];
-bit verdict_commit[ATTEMPTS + 1];      /* Verdict of the leader, or of a peer that repeats it */
+bit verdict_commit[ATTEMPTS + 1];      /* A verdict of the leader, or of a peer that repeats it. */
 bit verdict_abort[ATTEMPTS + 1];
-bit called_off[ATTEMPTS + 1];          /* Verdict "no" of a peer */
+bit called_off[ATTEMPTS + 1];          /* A verdict "no" of a peer. */
 
-/* CallGate of each rank. */
+/* The CallGate of each rank. */
 typedef Gate { byte calls; byte boundary; bit committed; byte next; byte version };
 Gate gate[RANKS];
 
-/* SwitchMember of each rank. */
+/* The SwitchMember of each rank. */
 typedef Member { byte heard; byte pending; bit pledged; byte committed };
 Member member[RANKS];
 
-byte decided[CALLS];   /* by call: what the first rank decided */
+byte decided[CALLS];   /* By call: the decision of the first rank. */
 #if VARIANT == 4
-byte steps[RANKS];     /* of the structure: what a decision reads of it */
-byte passed[RANKS];    /* calls that have returned */
+byte steps[RANKS];     /* The state of the structure that a decision reads. */
+byte passed[RANKS];    /* The number of calls that have returned. */
 #define STRUCTURE(r) steps[r]
 #else
-#define STRUCTURE(r) 0 /* stepped before the call returns, so it is a function of the call number */
+#define STRUCTURE(r) 0 /* The step ends before the call returns, so the state depends only on the call number. */
 #endif
 bit dead[RANKS];
-bit aborted;           /* the communicator, after a death */
+bit aborted;           /* True once the communicator is aborted after a death. */
 
 #define idle(r) (gate[r].boundary == NEVER)
 #define reached(r) (gate[r].calls > gate[r].boundary)
@@ -82,7 +82,7 @@ inline TryPass(r, n) {
   fi
 }
 
-/* Attempt numbers stand for the versions that they bring. */
+/* An attempt's number also stands for the version that it brings. */
 inline Decide(r, n) {
   if
   :: aborted
@@ -117,7 +117,7 @@ end:
 }
 #endif
 
-/* Prepare arms; the control thread's next step, Answer, looks and speaks. */
+/* Prepare arms the gate. Answer, the control thread's next step, reads the gate and sends the answer. */
 #define may_prepare(r, a) (!dead[r] && member[r].pending == 0 && idle(r) && sent_prepare[a] && a > member[r].heard)
 inline Prepare_(r, a) {
   member[r].heard = a;
@@ -140,7 +140,8 @@ inline Answer(r, a) {
   if
   :: atomic { gate[r].calls <= boundary_of[a] -> sent_pledge[a].by[r] = 1 };
      atomic { Arm(r, boundary_of[a], a); member[r].pledged = 1 }
-  :: atomic { gate[r].calls > boundary_of[a] -> Drop(r) } /* Refuse: the leader may call off at any time anyway */
+  /* Refuse is not sent, because the leader may call off at any time. */
+  :: atomic { gate[r].calls > boundary_of[a] -> Drop(r) }
   fi
 #else
   if
@@ -150,9 +151,9 @@ inline Answer(r, a) {
 #endif
 }
 
-/* Ask and AnswerPeer: a rank may tell its peers at any time that attempt a is off, which it does when one of
-   them asks, if it has not pledged a, and from then on never does. Rank 0 answers as the leader, by its verdict,
-   and a peer that knows of a commit repeats what the leader has said. */
+/* Ask and AnswerPeer: if a rank has not pledged attempt a, it may tell its peers at any time that a is off. In
+   the code it does so when a peer asks. After that it never pledges a. Rank 0 answers as the leader, by its
+   verdict. A peer that knows of a commit repeats the leader's verdict. */
 #define may_call_off(r, a) (!dead[r] && r != 0 && sent_prepare[a] && member[r].pending != a && \
                             a > member[r].committed && !called_off[a])
 inline AnswerPeer(r, a) {
@@ -194,8 +195,8 @@ end:
 #define all_pledged(a) (sent_pledge[a].by[0] && sent_pledge[a].by[1])
 #endif
 
-/* SwitchLeader. The boundary may lie anywhere: the distance only sets how often an attempt fails. The attempt
-   may be called off at any time: a refusal, a time-out, a lost rank, a revocation. */
+/* SwitchLeader. The boundary may lie anywhere, because its distance only sets how often an attempt fails. The
+   leader may call off the attempt at any time: for a refusal, a time-out, a lost rank or a revocation. */
 proctype Leader() {
   byte attempt = 0;
   byte e;
@@ -249,7 +250,7 @@ init {
   }
 }
 
-/* Not vacuous: with -DSHOW_COMMIT spin must find a run in which a table is switched to in mid-run. */
+/* The model must not be vacuous: with -DSHOW_COMMIT spin must find a run that switches in the middle. */
 #ifdef SHOW_COMMIT
 never {
   do

@@ -11,7 +11,8 @@
 
 namespace dynamiccl::testing {
 
-// Does not pledge: it does at once what the leader says. The leader gets a pledge only so that it continues.
+// Does not pledge and at once does what the leader announces. It sends a pledge only so that the leader
+// continues.
 class SwitchesOnArrival {
  public:
   explicit SwitchesOnArrival(CallGate& gate) : gate_(gate) {}
@@ -163,7 +164,7 @@ class StepsOnAnotherThread : public StepsOnCallingThread {
   }
 
  private:
-  static constexpr int64_t kStepNs = 1'000;  // a step and the hand-over
+  static constexpr int64_t kStepNs = 1'000;  // A step and the hand-over to the thread.
   std::deque<std::pair<int64_t, uint64_t>> due_;
 };
 

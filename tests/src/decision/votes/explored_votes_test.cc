@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every order of events of the classes that ship, in small cases: ranks attest each other, exchange masks and
-// decide, over a network that delays, loses, repeats and reorders, with a leader that expires a vote or
-// dies at any time. Agreement is asked of every state, and that all ranks can still come to their end.
+// Explores every order of events of the shipped classes in small cases. Ranks attest each other, exchange
+// masks and decide over a network that delays, loses, repeats and reorders. The leader may expire a vote or
+// die at any time. Every state must show agreement, and all ranks must still be able to reach their end.
 #include <gtest/gtest.h>
 #define XXH_INLINE_ALL
 #include <fmt/format.h>
@@ -23,19 +23,19 @@ namespace dynamiccl::testing {
 namespace {
 
 constexpr size_t kMaxRanks = 3;
-// All calls are of one situation: the first call pledges, the second takes the verdict, the fourth pledges
-// again where a rank was late, the fifth takes that verdict.
+// All calls have one situation. The first call pledges and the second takes the verdict. If a rank was late,
+// the fourth call pledges again and the fifth takes that verdict.
 constexpr size_t kMaxCalls = 5;
-// About the communicator; then the attempts about the situation.
+// One vote is about the communicator. The others are the attempts about the situation.
 constexpr size_t kVotes = 3;
 
 struct ExploredCase {
   size_t n_ranks = 2;
   size_t calls = kMaxCalls;
-  bool attested = false;      // from the beginning
-  bool leader_apart = false;  // as of a child of a split; else rank 0's process
+  bool attested = false;      // True if the ranks are attested from the beginning.
+  bool leader_apart = false;  // The leader is in another process than rank 0, as for a child of a split.
   bool leader_may_die = false;
-  uint64_t unlike_call = ~uint64_t{0};  // at which NCCL offers rank 1 something else
+  uint64_t unlike_call = ~uint64_t{0};  // The call at which NCCL offers another mask to rank 1.
 };
 
 enum class Said : uint8_t { kYes, kUnequal, kLate };
@@ -48,7 +48,7 @@ Said SaidBy(const Verdict& verdict) {
   return verdict.agreed ? Said::kYes : verdict.timed_out ? Said::kLate : Said::kUnequal;
 }
 
-// A rank's side of one vote.
+// The state of one rank in one vote.
 template <class Member>
 struct Part {
   bool begun = false;
@@ -59,35 +59,36 @@ struct Part {
 
 template <class Member>
 struct VoteRank {
-  bool attested = false;  // it knows whether it is
+  bool attested = false;  // True once the rank knows whether it is attested.
   bool uses_table = false;
   bool dead = false;
   uint64_t calls = 0;
   std::array<Part<Member>, kVotes> parts;
 };
 
-// The leader's side.
+// The leader's state of one vote.
 struct Hosted {
   explicit Hosted(int n_ranks) : attestation(n_ranks) {}
   Attestation attestation;
-  uint32_t pledged = 0;  // ranks, a bit each
-  uint32_t asked = 0;    // of these, without an answer
+  uint32_t pledged = 0;  // The ranks that have pledged, one bit each.
+  uint32_t asked = 0;    // Of these, the ranks without an answer.
 };
 
 template <class Member>
 struct VotesState {
   std::array<VoteRank<Member>, kMaxRanks> ranks;
   std::array<std::optional<Hosted>, kVotes> hosted;
-  // Messages on their way, one bit each: pledges by vote and rank, verdicts also by their answer.
+  // Messages on their way, one bit each. Pledges have a bit by vote and rank, verdicts by vote, rank and
+  // answer.
   uint32_t pledges = 0;
   uint64_t verdicts = 0;
-  std::array<uint64_t, kMaxCalls> decided{};  // mask + 1, by call
+  std::array<uint64_t, kMaxCalls> decided{};  // The mask plus 1, by call.
   bool leader_dead = false;
   bool aborted = false;
   std::string failure;
 };
 
-// A rank's masks as its calls so far have made them, and how the next call goes on.
+// Replays a rank's calls so far and determines how its next call proceeds.
 template <class Member>
 class ReplayedMasks {
  public:
@@ -96,7 +97,7 @@ class ReplayedMasks {
     for (uint64_t call = 0; call < rank.calls; ++call)
       (void)masks_.AgreedMask(kSituation, call, Offered(call));
   }
-  // The mask that its next call may choose of; empty: it has to wait.
+  // Returns the mask from which the rank's next call may choose, or nothing if the call has to wait.
   std::optional<uint64_t> NextCall() {
     const auto awaited = masks_.AwaitedVerdict(kSituation, rank_.calls);
     if (awaited && !awaited->ready()) return std::nullopt;
@@ -153,7 +154,7 @@ class Votes {
     return state.aborted || std::all_of(state.ranks.begin(), Last(state),
                                         [this](const auto& rank) { return rank.calls == case_.calls; });
   }
-  // States in which a rank's last call was decided by a mask that all agreed on.
+  // Counts states in which all ranks had agreed on the mask of a rank's last call.
   size_t by_table() const { return by_table_; }
 
   States After(const State& state) const {
@@ -225,7 +226,7 @@ class Votes {
     next.push_back(std::move(after));
   }
 
-  // The one time-out that decides: who is not attested never pledges a mask.
+  // This is the only time-out that decides. A rank that is not attested never pledges a mask.
   void AddInitSteps(const State& state, size_t r, States& next) const {
     const Part<Member>& part = state.ranks[r].parts[0];
     State& after = next.emplace_back(state);
@@ -244,7 +245,7 @@ class Votes {
       const uint64_t bit = VerdictBit(m, r, static_cast<Said>(said));
       if ((state.verdicts & bit) == 0) continue;
       next.emplace_back(state).ranks[r].parts[m].member.ApplyVerdict(VerdictOf(static_cast<Said>(said)));
-      next.emplace_back(state).verdicts &= ~bit;  // lost
+      next.emplace_back(state).verdicts &= ~bit;  // The verdict is lost.
     }
     const Part<Member>& part = state.ranks[r].parts[m];
     const bool over = m == 0 && state.ranks[r].attested;
@@ -265,7 +266,7 @@ class Votes {
     for (size_t m = 0; m < kVotes; ++m) {
       for (size_t r = 0; r < case_.n_ranks; ++r) {
         if ((state.pledges & PledgeBit(m, r)) == 0) continue;
-        next.emplace_back(state).pledges &= ~PledgeBit(m, r);  // lost
+        next.emplace_back(state).pledges &= ~PledgeBit(m, r);  // The pledge is lost.
         if (!state.leader_dead) TakePledge(next.emplace_back(state), m, r);
       }
       const auto& hosted = state.hosted[m];
@@ -309,7 +310,7 @@ class Votes {
     hosted.asked = 0;
   }
 
-  // After the death of a process somebody aborts the communicator: nobody may wait then.
+  // After the death of a process, the communicator is aborted. No rank may wait after that.
   void AddAbort(const State& state, States& next) const {
     State after = state;
     after.aborted = true;

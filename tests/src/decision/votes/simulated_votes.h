@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One communicator's life in virtual time, from a seed alone: its ranks attest each other, then exchange what
-// NCCL offers them for each situation, by the code that ships, while everything that can go wrong does. An
-// oracle compares the mask of every call. After the faults stop no rank may wait long.
+// Simulates one communicator's life in virtual time from a seed. Its ranks attest each other and then
+// exchange what NCCL offers them for each situation, by the shipped code and under faults. Every call's mask
+// is compared with those of the other ranks. After the faults stop, no rank may wait long.
 //
-// `Member` is VotingMember, or one that breaks a rule. `Memory` says what the leader keeps of a vote.
+// `Member` is VotingMember, or a class that breaks a rule. `Memory` states what the leader keeps of a vote.
 #pragma once
 
 #include <fmt/format.h>
@@ -27,30 +27,30 @@ namespace dynamiccl::testing {
 struct VoteCounts {
   uint64_t decisions = 0;
   uint64_t lives = 0;
-  uint64_t by_table = 0;  // decisions that an agreed mask allows
+  uint64_t by_table = 0;  // Decisions that an agreed mask allows.
   uint64_t votes = 0;
   uint64_t yes = 0;
   uint64_t unequal = 0;
   uint64_t late = 0;
-  uint64_t alone = 0;  // ranks that could not pledge in time
+  uint64_t alone = 0;  // Ranks that could not pledge in time.
   uint64_t not_attested = 0;
-  uint64_t waits = 0;  // calls that came before their verdict
+  uint64_t waits = 0;  // Calls that came before their verdict.
   uint64_t asked_again = 0;
   uint64_t crashes = 0;
   uint64_t lost_messages = 0;
   uint64_t converged = 0;
 };
 
-// The number of a vote. Vote 0 is the one about the communicator.
+// The number of a vote. Vote 0 is about the communicator.
 using VoteName = uint32_t;
 
 struct VoteMessage {
   bool is_verdict = false;
   VoteName vote = 0;
-  uint64_t call_number = 0;  // of a pledge
-  uint64_t mask = 0;         // likewise
-  bool agreed = false;       // of a verdict
-  bool timed_out = false;    // likewise
+  uint64_t call_number = 0;  // For a pledge.
+  uint64_t mask = 0;         // For a pledge.
+  bool agreed = false;       // For a verdict.
+  bool timed_out = false;    // For a verdict.
 };
 
 template <class Member, class Memory>
@@ -77,7 +77,7 @@ class SimulatedVotes final : public SimulatedLife<VoteMessage, VoteCounts> {
   struct Rank : SimulatedRank {
     std::unique_ptr<MaskAgreement> masks;
     std::list<Sent> sent;
-    std::shared_ptr<PendingVerdict> attested;  // null: taken
+    std::shared_ptr<PendingVerdict> attested;  // Null once the rank has taken the verdict.
     int64_t attest_until_ns = 0;
     bool uses_table = false;
     int64_t waiting_since_ns = 0;
@@ -86,9 +86,9 @@ class SimulatedVotes final : public SimulatedLife<VoteMessage, VoteCounts> {
     Vote(int n_ranks, int64_t deadline) : attestation(n_ranks), deadline_ns(deadline) {}
     Attestation attestation;
     int64_t deadline_ns;
-    std::vector<int> asked;  // ranks without an answer
+    std::vector<int> asked;  // The ranks without an answer.
   };
-  // A rank's way to its control thread.
+  // Passes a rank's pledges to its control thread.
   class Exchange final : public MaskExchange {
    public:
     Exchange(SimulatedVotes& life, Rank& rank) : life_(life), rank_(rank) {}
@@ -107,7 +107,8 @@ class SimulatedVotes final : public SimulatedLife<VoteMessage, VoteCounts> {
 
   static SimulatedFaults Draw(SeededRandom& random) {
     SimulatedFaults faults = DrawFaults(random);
-    faults.n_ranks = std::min(faults.n_ranks, kMaxSimulatedRanks - 1);  // one place for a leader apart
+    // One place remains for a separate leader.
+    faults.n_ranks = std::min(faults.n_ranks, kMaxSimulatedRanks - 1);
     if (faults.crashing_rank >= faults.n_ranks) faults.crashing_rank = 0;
     return faults;
   }
@@ -139,7 +140,7 @@ class SimulatedVotes final : public SimulatedLife<VoteMessage, VoteCounts> {
     rank.call_ns = now_ + faults_.tick_ns;
   }
 
-  // The one time-out that decides: a rank that is not attested never pledges a mask.
+  // This is the only time-out that decides. A rank that is not attested never pledges a mask.
   void EndInit(Rank& rank) {
     if (!rank.attested->ready() && now_ < rank.attest_until_ns) {
       rank.call_ns = now_ + faults_.tick_ns;
@@ -160,8 +161,8 @@ class SimulatedVotes final : public SimulatedLife<VoteMessage, VoteCounts> {
     rank.call_ns = kNeverNs;
   }
 
-  // Once all is well, and lost messages were sent again, nobody waits longer than the leader's time and the
-  // time that messages take.
+  // Once the faults have stopped and lost messages were sent again, no rank may wait longer than the leader's
+  // time plus the messages' time.
   void CheckWait(const Rank& rank) {
     const int64_t most = kPatienceNs + 200'000'000 + 200 * (faults_.final_delay_ns + faults_.tick_ns);
     if (!calm_ || rank.waiting_since_ns < calm_ns_ || now_ - rank.waiting_since_ns <= most) return;
@@ -169,13 +170,13 @@ class SimulatedVotes final : public SimulatedLife<VoteMessage, VoteCounts> {
                            (now_ - rank.waiting_since_ns) / 1'000'000);
   }
 
-  // Equal on all ranks.
+  // Returns the situation of a call, which is equal on all ranks.
   CallSituation SituationOf(uint64_t call) const {
     SeededRandom draw(call * 2654435761u + situations_);
     return {Collective::kAllReduce, SizeClass{1}, static_cast<uint32_t>(1 + draw.Below(situations_))};
   }
 
-  // Mostly equal on all ranks, and not always the same on one.
+  // Returns the offered mask. It is mostly equal on all ranks, but may change on one rank from call to call.
   ConfigMask Offered(const Rank& rank, uint64_t call) {
     const bool other = random_.Chance(unlike_) && rank.index == 1;
     return ConfigMask(other ? 0b101u : 0b111u << (SituationOf(call).operands % 3));
@@ -219,7 +220,7 @@ class SimulatedVotes final : public SimulatedLife<VoteMessage, VoteCounts> {
     const bool again = sent.member.pledged();
     if (!sent.member.Pledge()) return;
     counts_.asked_again += again ? 1 : 0;
-    // Connections hold, whatever is lost on them.
+    // Connections hold, even if messages are lost.
     sent.next_send_ns = now_ + PatienceOf(sent.pledge) + kAnswerNs;
     Send(rank, leader_, sent.pledge);
   }
@@ -335,7 +336,7 @@ class SimulatedVotes final : public SimulatedLife<VoteMessage, VoteCounts> {
   }
 
   void BeginCalm() override {
-    // From what was under way to what is not; and room for some calls behind it.
+    // The calm begins after the open votes and leaves time for some calls.
     calm_ns_ = now_ + kPatienceNs + kAnswerNs + 300'000'000;
     faults_.call_ns = std::max<int64_t>(faults_.call_ns, 1'000'000);
     deadline_ns_ = now_ + 150'000'000'000 + 4 * static_cast<int64_t>(kCalmCalls) * faults_.call_ns;
@@ -361,7 +362,7 @@ class SimulatedVotes final : public SimulatedLife<VoteMessage, VoteCounts> {
   int leader_ = 0;
   uint64_t situations_ = 1;
   int unlike_ = 0;
-  int64_t expire_ns_ = kNeverNs;  // when the first open vote ends
+  int64_t expire_ns_ = kNeverNs;  // The time at which the first open vote ends.
   int64_t calm_ns_ = kNeverNs;
   uint64_t calm_from_ = 0;
 };

@@ -22,7 +22,7 @@ TEST(VotesSimulation, TenMillionDecisionsOverHundredSeedsNeverDivergeNorWaitForE
   const VoteCounts& counts = result.counts;
   RecordProperty("counts", Describe(counts));
   EXPECT_GE(counts.decisions, kAll.seeds * kAll.decisions_per_seed);
-  // It would be easy not to diverge by never agreeing.
+  // A protocol that never agrees would not diverge either.
   EXPECT_GT(counts.by_table, counts.decisions / 20);
   EXPECT_GT(counts.yes, 20 * kAll.seeds);
   EXPECT_GT(counts.unequal, kAll.seeds);

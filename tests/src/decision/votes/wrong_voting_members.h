@@ -9,7 +9,7 @@
 
 namespace dynamiccl::testing {
 
-// Takes the end of its own time for a no, whether or not it has pledged.
+// Treats the end of its own time as a no, whether or not it has pledged.
 class TakesSilenceForANo : public VotingMember {
  public:
   bool FallBackToNccl(const std::string& why) {
@@ -19,13 +19,13 @@ class TakesSilenceForANo : public VotingMember {
   }
 };
 
-// Takes the end of the leader's process for a no.
+// Treats the end of the leader's process as a no.
 class TakesTheLeadersEndForANo : public VotingMember {
  public:
   void LeaderEnded() { ApplyVerdict({false, true, "the leader has ended"}); }
 };
 
-// Goes alone, and sends its pledge all the same when the leader can be reached again.
+// Continues alone, and nevertheless sends its pledge when it can reach the leader again.
 class PledgesAfterItWentAlone : public VotingMember {
  public:
   bool Pledge() {
@@ -41,7 +41,7 @@ class SendsItsPledgeOnce : public VotingMember {
   bool Pledge() { return !pledged() && VotingMember::Pledge(); }
 };
 
-// Says whether a leader keeps the verdict of a vote after it has told all ranks that asked.
+// States whether a leader forgets the verdict of a vote after it has told all ranks that asked.
 struct RemembersVerdicts {
   static constexpr bool kForgetsTold = false;
 };

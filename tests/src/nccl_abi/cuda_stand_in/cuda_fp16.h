@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl.h includes this for device code only.
+// nccl.h includes this header only for device code.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that nccl.h takes from the CUDA runtime, so that it compiles without CUDA's headers.
+// Declares all that nccl.h uses of the CUDA runtime, so that it compiles without CUDA's headers.
 #pragma once
 
 #include <stddef.h>

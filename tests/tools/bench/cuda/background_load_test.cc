@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a background load is planned to be on a GPU, and what requests are refused.
+// Tests the plan of a background load on a GPU, and the requests that are refused.
 #include "tools/bench/cuda/background_load.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ TEST(BackgroundLoad, RefusesWhatIsNoLoad) {
   }
 }
 
-// A collective that finds no free multiprocessor would wait for the load's end.
+// A collective that finds no free multiprocessor would wait until the load ends.
 TEST(BackgroundLoad, LeavesAQuarterOfTheMultiprocessorsFree) {
   for (int multiprocessors = 1; multiprocessors <= 192; ++multiprocessors) {
     for (const double share : {0.01, 0.5, 0.75}) {
@@ -48,7 +48,7 @@ TEST(BackgroundLoad, ComputeHoldsMultiprocessorsAllTheTime) {
   EXPECT_EQ(plan.grid.blocks, 33u);
   EXPECT_EQ(plan.duty.busy_ns, plan.duty.period_ns);
   EXPECT_EQ(plan.words, 0u);
-  // No second block fits beside one that has more than half of the shared memory.
+  // A block with more than half of the shared memory leaves no room for a second block.
   EXPECT_GT(plan.grid.shared_bytes, static_cast<unsigned>(kH200SharedBytes) / 2);
   EXPECT_LT(plan.grid.shared_bytes, static_cast<unsigned>(kH200SharedBytes));
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's side of what runs on a GPU, over the CUDA stand-in: which events make an interval, which kernels
-// are launched with which grid, and that a kernel that did not run is never taken for a check that found
-// nothing.
+// Tests the host side of GPU work over the CUDA stand-in: which events form an interval, and which kernels
+// are launched with which grid. A check whose kernel did not run must not count as a check without errors.
 #include <gtest/gtest.h>
 
 #include "tests/real_nccl/cuda_standin/cuda_standin.h"
@@ -35,7 +34,7 @@ class DeviceCuda : public testing::Test {
   std::unique_ptr<Device> device_;
 };
 
-// The stand-in counts a microsecond an event.
+// The stand-in's clock advances by 1 us per event.
 TEST_F(DeviceCuda, IntervalsAreBetweenNeighbouringMarks) {
   auto other = OpenCudaDevice({});
   ASSERT_TRUE(other);
@@ -55,7 +54,7 @@ TEST_F(DeviceCuda, ClearedMarksLeaveNothingBehind) {
   device_->ClearMarks();
   EXPECT_TRUE(IntervalsOf(1).empty());
   device_->ClearMarks();
-  // The first event of the first round is recorded again: no interval spans both rounds.
+  // The second round records the first round's first event again. No interval may span both rounds.
   for (const double interval : IntervalsOf(3)) EXPECT_NEAR(interval, 1, 1e-3);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On a real GPU: what the kernels do is what the same functions do on the host. Skipped where there is none.
+// On a real GPU, the kernels must do the same as the functions on the host. The tests are skipped without a
+// GPU.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -55,8 +56,7 @@ TEST_F(Gpu, CountsWrongElementsAsTheHostDoes) {
   }
 }
 
-// What allocates memory or loads a kernel for the first time may wait for the load's end, so that comes
-// before.
+// The test allocates memory and loads kernels first, because both may wait until the load ends.
 TEST_F(Gpu, LoadsRunUntilTheyAreStopped) {
   const auto buffer = device_->Allocate(4'000'000);
   ASSERT_TRUE(buffer);
@@ -65,7 +65,7 @@ TEST_F(Gpu, LoadsRunUntilTheyAreStopped) {
     auto load = cuda::BackgroundLoad::Prepare({kind, 0.5}, 0);
     ASSERT_TRUE(load) << load.error().message;
     ASSERT_TRUE((*load)->Start());
-    // Other work gets through beside it.
+    // Other work gets through while the load runs.
     EXPECT_TRUE(device_->FillInput({.count = 1'000'000}, 1, *buffer));
     const auto report = (*load)->Stop();
     ASSERT_TRUE(report) << report.error().message;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the threads of the kernels do, run one after another on the host: together they fill and check exactly
-// what data_check.h does alone, for any grid.
+// The work of a kernel's threads, run one after another on the host. For any grid, the threads together must
+// fill and check exactly what data_check.h fills and checks alone.
 #include "tools/bench/cuda/kernel_bodies.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ CheckTally CheckByThreads(const CheckedCall& call, int rank, const std::vector<s
   return all;
 }
 
-// What an all-gather or broadcast must leave, made of the ranks' inputs.
+// Returns the expected result of an all-gather or broadcast, made of the ranks' inputs.
 std::vector<std::byte> Gathered(const CheckedCall& call) {
   std::vector<std::byte> all;
   for (int rank = 0; rank < call.n_ranks; ++rank) {
@@ -53,7 +53,7 @@ TEST(KernelBodies, ThreadsTogetherDoWhatTheHostDoes) {
                      .type = static_cast<DataType>(random() % kDataTypes),
                      .n_ranks = static_cast<int>(1 + random() % 5),
                      .repetition = random() % 3};
-    const uint64_t threads = 1 + random() % 1000;  // more than elements, too
+    const uint64_t threads = 1 + random() % 1000;  // There may be more threads than elements.
     const int rank = static_cast<int>(random() % static_cast<unsigned>(call.n_ranks));
     ASSERT_EQ(FillByThreads(call, rank, threads), InputOf(call, rank)) << Name(call.type) << ' ' << threads;
     std::vector<std::byte> received = Gathered(call);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranks are told apart for NCCL: no two processes of any host are taken for one, and none is told apart
-// that has a GPU of its own.
+// NCCL must see processes that share a GPU as different hosts. No two such processes of any hosts may get the
+// same host id. A process with a GPU of its own must keep the real id.
 #include "tools/bench/cuda/shared_gpus.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,8 @@ TEST(SharedGpus, ProcessesOfSeveralHostsAllDiffer) {
   EXPECT_EQ(ids.size(), size_t{kHosts * kRanksAHost});
 }
 
-// Two processes of two threads on two GPUs: each process has both GPUs, as a host of its own.
+// Two processes with two threads each run on two GPUs. Each process has both GPUs, as if it were a host of
+// its own.
 TEST(SharedGpus, ThreadsAreCountedAsRanks) {
   const auto host = HostIdOnSharedGpus({.n_local_ranks = 4, .ranks_in_process = 2}, 2);
   ASSERT_TRUE(host);

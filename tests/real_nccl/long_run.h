@@ -20,7 +20,7 @@ struct LongRun {
 struct LongRunResult {
   std::string skipped;     // why nothing was run; empty otherwise
   std::string trouble;     // what is wrong; empty when everything holds
-  uint64_t decisions = 0;  // of each rank
+  uint64_t decisions = 0;  // decisions of each rank
   uint64_t asked = 0;      // decisions of rank 0 that named a pair
   uint64_t log_lines = 0;  // lines of NCCL's log on rank 0, each compared with its decision
   double seconds = 0;

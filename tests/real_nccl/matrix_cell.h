@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cell of the matrix is a release on a machine through a door. Class Matrix checks the properties that must
-// hold in a cell. Each cell takes about five runs of the driver.
+// A cell of the matrix is a release on a machine through a door (real_nccl_run.h). Class Matrix checks the
+// properties that must hold in a cell. Each cell takes about five runs of the driver.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs releases of NCCL that PyPI has through every door of the matrix.
+# Runs releases of NCCL that PyPI has, with every way to load DynamICCL (a "door" of real_nccl_matrix).
 #   tests/real_nccl/pypi_releases.sh all [BUILD_FOLDER]
 #     runs every release from 2.18 on, on dgx_h100 and dgx_a100: half an hour, 9 GB of wheels
 #   tests/real_nccl/pypi_releases.sh newest [BUILD_FOLDER]

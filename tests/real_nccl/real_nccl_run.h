@@ -32,7 +32,7 @@ struct RunRequest {
   int nodes = 2;
   int ranks_per_node = 8;
   std::vector<size_t> bytes;            // NCCL's total of each call
-  std::string program = "collectives";  // of the driver
+  std::string program = "collectives";  // a program of the driver (driver/programs.h)
   uint64_t repeats = 1;
   Door door = Door::kNone;
   // These variables are added to the clean environment of every run. Values of LD_PRELOAD and LD_LIBRARY_PATH

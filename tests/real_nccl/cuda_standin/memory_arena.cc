@@ -29,7 +29,7 @@ struct Arena {
   int file = -1;
   ino_t inode = 0;
   std::map<size_t, size_t> free;  // bytes of each free range, by offset; ranges are never adjacent
-  std::map<size_t, Held> held;    // by offset
+  std::map<size_t, Held> held;    // pieces in use, by offset
 };
 
 Arena* MakeArena() {

@@ -16,7 +16,7 @@ namespace real_nccl_driver {
 
 struct World {
   std::vector<int> ranks_of_nodes;       // number of ranks of each node; ranks are numbered node by node
-  int only_rank = -1;                    // -1: all ranks are threads of this process
+  int only_rank = -1;                    // the only rank of this process; -1: all ranks are its threads
   std::string ids;                       // folder through which ranks pass unique ids to each other
   int only_node = -1;                    // -1: this process runs the ranks of all nodes
   std::vector<int> devices;              // of a node's ranks, or of all ranks; empty: 0, 1, ...

@@ -25,7 +25,7 @@ namespace {
 struct Witness {
   int rank = -1;
   uint64_t calls = 0;
-  uint64_t digest = 14695981039346656037u;  // FNV-1a
+  uint64_t digest = 14695981039346656037u;  // FNV-1a of the lines
 
   void Add(std::string_view line) {
     for (const char letter : line) digest = (digest ^ static_cast<unsigned char>(letter)) * 1099511628211u;

@@ -5,8 +5,8 @@
 //  * A communicator gets a configuration with its name. A subgroup's communicator is split from the default
 //    one.
 //  * Two ranks send to each other on the group's communicator, with an NCCL group around each call.
-//  * Gathering a list is one NCCL group of broadcasts, and scattering a list is one of reductions. Each
-//    tensor has a root of its own.
+//  * all_gather with a list is one NCCL group of broadcasts. reduce_scatter with a list is one NCCL group of
+//    reductions. Each call of such a group has a root of its own.
 //  * Coalesced collectives are issued one by one.
 //  * Asynchronous calls go to a stream of the group. Other calls go to the program's current stream.
 //  * The allocator's memory is registered with every communicator. Windows are registered in addition.
@@ -174,9 +174,9 @@ void ReduceGradients(Group& group) {
   });
 }
 
-// Makes the calls of FSDP2: parameters are gathered into one tensor, and gradients are scattered with a
-// factor. Each scatter creates and destroys its own reduction operation. Coalesced calls would be the same
-// calls, one after the other.
+// Makes the calls of FSDP2: parameters are gathered into one tensor, and gradients are reduce-scattered with
+// a factor. Each reduce-scatter creates and destroys its own reduction operation. Coalesced calls would be
+// the same calls, one after the other.
 void ShardUnit(Group& group) {
   Rank& rank = group.rank();
   const Buffers buffers = rank.BuffersOf(kBucketBytes);

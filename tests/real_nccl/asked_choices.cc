@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads decision logs and writes what decides.
+// Reads decision logs, and writes policies and rules.
 #include "tests/real_nccl/asked_choices.h"
 
 #include <algorithm>
@@ -15,10 +15,11 @@
 namespace dynamiccl::real_nccl {
 namespace {
 
-// "<communicator> <call number> <collective> <bytes> <role> <algorithm>/<protocol>/<channels> <who> v<table>"
+// A line is "<communicator> <call number> <collective> <bytes> <role> <algorithm>/<protocol>/<channels> <who>
+// v<table>".
 struct LogLine {
   uint64_t call_number = 0;
-  std::string rest;  // from the collective on
+  std::string rest;  // the text from the collective on
 };
 
 std::optional<LogLine> ParseLogLine(const std::string& line) {
@@ -81,7 +82,7 @@ std::optional<std::vector<AskedChoice>> ReadAskedChoices(const std::string& path
   std::vector<AskedChoice> asked;
   for (const auto& [number, lines] : calls) {
     const auto first = ParseAsked(lines.front());
-    // NCCL 2.20 and 2.21 ask twice for some calls.
+    // NCCL 2.20 and 2.21 ask twice for some calls, so each rank may have two lines for one call.
     const bool complete = lines.size() % static_cast<size_t>(ranks) == 0;
     if (!first || !complete || std::count(lines.begin(), lines.end(), lines.front()) != std::ssize(lines)) {
       *error = "call " + std::to_string(number) + " was decided " + std::to_string(lines.size()) +
@@ -125,7 +126,8 @@ std::string WriteRandomPolicy(const std::string& path, uint64_t seed) {
 }
 
 void WriteSomeRules(const std::string& path) {
-  // Few channels for small messages, many for large ones: NCCL gives a channel at least 32 KiB of traffic.
+  // Small messages get few channels and large messages many, because NCCL gives each channel at least 32 KiB
+  // of traffic.
   std::ofstream(path) << "allreduce,0,65536,ring,ll,1,-1,-1\n"
                          "allreduce,65537,1048576,tree,ll,2,-1,-1\n"
                          "allreduce,1048577,67108864,ring,simple,5,-1,-1\n"

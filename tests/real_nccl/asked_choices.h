@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What DynamICCL asked NCCL for, call by call, from its decision log; and policies and rules that ask.
+// Reads from a decision log what DynamICCL asked NCCL for in each call. Also writes policies and rules that
+// ask for choices.
 #pragma once
 
 #include <optional>
@@ -16,33 +17,36 @@ struct AskedChoice {
   bool leaves_nccl_alone = true;
   Algorithm algorithm = Algorithm::kUndefined;
   Protocol protocol = Protocol::kUndefined;
-  int channels = 0;  // 0: NCCL's
+  int channels = 0;  // 0: NCCL's own number
   std::string decided_by;
 };
 
 std::ostream& operator<<(std::ostream& out, const AskedChoice& asked);
 
-// One line of a decision log.
+// Parses one line of a decision log. Returns nothing when the line is no decision.
 std::optional<AskedChoice> ParseDecisionLine(const std::string& line);
 
-// The decisions in a log that `ranks` ranks of one communicator wrote, by call number. Nothing, with *error
-// set, where ranks differ or a rank has no decision for a call.
+// Returns the decisions in a log that `ranks` ranks of one communicator wrote, in the order of call numbers.
+// Returns nothing and sets *error when ranks differ or a rank has no decision for a call.
 std::optional<std::vector<AskedChoice>> ReadAskedChoices(const std::string& path, int ranks,
                                                          std::string* error);
 
-// The same for processes that are not preloaded and see no calls: a decision about function and bytes is the
-// same each time, and each of `calls` gets its own.
+// Does the same for processes that are not preloaded and see no calls. Their decisions depend only on
+// function and bytes, and each of `calls` gets the decision for its own. Returns nothing and sets *error when
+// two decisions differ or one is missing.
 std::optional<std::vector<AskedChoice>> ReadAskedSituations(const std::string& path,
                                                             const std::vector<Choice>& calls,
                                                             std::string* error);
 
-// A policy with random weights: choices vary with collective, size and recognised role. The file's SHA-256.
+// Writes a policy with random weights, whose choices vary with collective, size and recognised role. Returns
+// the SHA-256 of the file, or an empty string when the file cannot be written.
 std::string WriteRandomPolicy(const std::string& path, uint64_t seed);
 
-// Rules of every kind that NCCL has on all machines; what they do not name is the policy's.
+// Writes rules of every kind that NCCL can follow on all machines. The policy decides the calls that no rule
+// names.
 void WriteSomeRules(const std::string& path);
 
-// Rules that ask for the same pairs as `asked`, and leave the channels to NCCL.
+// Writes rules that ask for the algorithms and protocols of `asked` and leave the channels to NCCL.
 void WriteRulesWithoutChannels(const std::string& path, const std::vector<AskedChoice>& asked);
 
 }  // namespace dynamiccl::real_nccl

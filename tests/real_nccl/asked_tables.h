@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the plugin table_tuner wrote down: NCCL's cost tables and the constants of its model.
+// Reads what the plugin table_tuner wrote: NCCL's cost tables and the constants of NCCL's model.
 #pragma once
 
 #include <string>
@@ -13,20 +13,21 @@ namespace dynamiccl::real_nccl {
 struct AskedTable {
   Collective collective = Collective::kBroadcast;
   size_t bytes = 0;          // NCCL's total
-  int pipe_ops = 0;          // 0: an extra question of 2.31 and later whose answer is ignored
-  bool registered = false;   // both buffers
-  std::vector<float> costs;  // kProtocols of each algorithm, microseconds; negative: not offered
+  int pipe_ops = 0;          // 0: an extra question of 2.31 and later, whose answer NCCL ignores
+  bool registered = false;   // whether both buffers are registered
+  std::vector<float> costs;  // microseconds, kProtocols for each algorithm; negative: not offered
 
-  // The cheapest entry that is offered; of equal ones the first, as NCCL up to 2.30 takes it.
+  // Returns the cheapest pair that NCCL offers. Of equally cheap pairs it returns the first, as NCCL up to
+  // 2.30 does.
   CollectiveConfig Cheapest() const;
 };
 
 struct AskedTables {
-  std::vector<double> constants;  // of ncclTunerConstants_v5_t, or none
+  std::vector<double> constants;  // the members of ncclTunerConstants_v5_t; empty before version 5
   std::vector<AskedTable> tables;
 };
 
-// Empty where the file is missing.
+// Returns empty tables when the file is missing.
 AskedTables ReadAskedTables(const std::string& path);
 
 }  // namespace dynamiccl::real_nccl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tuner that somebody else wrote and built (NVIDIA's example, aws-ofi-nccl's), chained behind ours: what
-// ours leaves alone is what that tuner would have had without us. By command, with the environment it needs
-// as NAME=value;...
+// Chains a tuner that somebody else built (NVIDIA's example or aws-ofi-nccl's) behind DynamICCL. Calls that
+// DynamICCL leaves alone must get the choices that this tuner makes without DynamICCL. The tests are skipped
+// unless a variable names the tuner. The tuner's own environment is given as NAME=value;...
 //   REAL_NCCL_CHAINED_TUNER=/path/libnccl-tuner-example.so
 //   REAL_NCCL_CHAINED_ENVIRONMENT='NCCL_TUNER_CONFIG_FILE=/path/tuner.conf' ctest -R ChainedPlugin
 #include <dlfcn.h>
@@ -34,10 +34,11 @@ Environment ChainedEnvironment() {
   return environment;
 }
 
-// A release takes the newest version of the interface that it knows and the plugin has.
+// Returns whether the release and the plugin have a common version of the tuner interface. A release uses the
+// newest common version.
 bool HasVersionFor(const NcclRelease& release) {
   void* plugin = ::dlopen(ChainedTuner(), RTLD_LAZY | RTLD_LOCAL);
-  if (plugin == nullptr) return true;  // NCCL will say why
+  if (plugin == nullptr) return true;  // the run fails, and NCCL's log says why
   bool has = false;
   for (int version = 2; version <= release.tuner_version(); ++version)
     has |= ::dlsym(plugin, ("ncclTunerPlugin_v" + std::to_string(version)).c_str()) != nullptr;
@@ -91,7 +92,8 @@ TEST_P(ChainedPlugin, DecidesWhatOurRulesLeave) {
   request_.environment["DYNAMICCL_RULES"] = scratch_ + "/rules.csv";
   const std::vector<TuningLine> chained = Choices();
   ASSERT_EQ(chained.size(), alone.size());
-  // A situation's first call is left alone: the rules show in the second half.
+  // DynamICCL leaves the first call of each function and size to NCCL. The rules therefore apply in the
+  // second half.
   for (size_t call = 0; call < chained.size(); ++call) {
     if (chained[call].function != "Broadcast") {
       EXPECT_EQ(chained[call], alone[call]);
@@ -101,7 +103,7 @@ TEST_P(ChainedPlugin, DecidesWhatOurRulesLeave) {
   }
 }
 
-// The chained tuner does something at all: else the tests above compare NCCL with itself.
+// The chained tuner must change some choice. Otherwise the tests above compare NCCL with itself.
 TEST_P(ChainedPlugin, ChangesWhatNcclChooses) {
   const std::vector<TuningLine> with = Choices();
   request_.environment.erase("NCCL_TUNER_PLUGIN");

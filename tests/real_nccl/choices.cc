@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins NCCL's log with the driver's lines, which stand in one stream in the order of rank 0.
+// Joins NCCL's log with the driver's lines. Both stand in one stream, in the order of rank 0's calls.
 #include "tests/real_nccl/choices.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace dynamiccl::real_nccl {
 namespace {
 
-// "driver: 0 AllReduce 1024 launched 1 ncclDevKernel_AllReduce_Sum_f32_TREE_LL 1 96"
+// A line such as "driver: 0 AllReduce 1024 launched 1 ncclDevKernel_AllReduce_Sum_f32_TREE_LL 1 96".
 struct DriverLine {
   std::string function;
   size_t bytes = 0;
@@ -32,7 +32,8 @@ std::optional<DriverLine> ParseDriverLine(const std::string& line) {
   return parsed;
 }
 
-// "witness: 0 AllReduce 1024 TREE LL 16": rank 0's, as a line of a log that tells no channels.
+// Parses a line of rank 0 such as "witness: 0 AllReduce 1024 TREE LL 16". The result has no channels, like a
+// line of a log that does not report them.
 std::optional<TuningLine> ParseWitnessLine(const std::string& line) {
   std::istringstream words(line);
   std::string witness;
@@ -43,7 +44,8 @@ std::optional<TuningLine> ParseWitnessLine(const std::string& line) {
   return parsed;
 }
 
-// Bytes of one rank's count, as NCCL logs them, in NCCL's total.
+// Converts the bytes of a log line to NCCL's total. Some releases log the bytes of one rank's count. For
+// AllGather and ReduceScatter the total is this number times the ranks.
 size_t TotalBytes(const TuningLine& line, const std::string& function, const NcclRelease& release,
                   int ranks) {
   const bool shared_out = function == "AllGather" || function == "ReduceScatter";
@@ -61,13 +63,13 @@ std::string Mismatch(const DriverLine& call, const TuningLine& line, const NcclR
   return "";
 }
 
-// All that is known of a choice which a tuner named and the log hides.
+// Returns what is known of a choice that a tuner named and that the log hides: function, bytes and algorithm.
 TuningLine HiddenLine(const DriverLine& call) {
   const bool tree = call.kernel.find("_TREE") != std::string::npos;
   return {.function = call.function, .bytes = call.bytes, .algorithm = tree ? "TREE" : "RING"};
 }
 
-// The choice, or nothing with *error set.
+// Returns the choice of a call, or returns nothing and sets *error.
 std::optional<Choice> Join(const DriverLine& call, const std::optional<TuningLine>& logged,
                            const NcclRelease& release, int ranks, std::string* error) {
   if (!logged && !release.hides_tuners_choice()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL chose for each call of the driver's program "collectives", in one form for all releases: its own
-// log of the choice, held against the kernel that it launched for it.
+// Reads what NCCL chose for each call of the driver's program "collectives", in one form for all releases.
+// Each choice comes from NCCL's log and is checked against the kernel that NCCL launched.
 #pragma once
 
 #include <optional>
@@ -18,25 +18,26 @@ struct Choice {
   std::string function;  // "AllReduce"
   size_t bytes = 0;      // NCCL's total
   Algorithm algorithm = Algorithm::kUndefined;
-  Protocol protocol = Protocol::kUndefined;  // also where the log hides it, see NcclRelease
+  Protocol protocol = Protocol::kUndefined;  // kUndefined also where the log hides it, see NcclRelease
   int channels = 0;
-  int threads = 0;  // of a channel
+  int threads = 0;  // threads of each channel
 
   bool operator==(const Choice&) const = default;
 };
 
-// Whether NCCL up to 2.21 launches so many threads for Ring or Tree with LL or Simple: its warps, and those
-// that Simple adds for synchronisation (NCCL src/enqueue.cc, topoGetAlgoInfo). Some numbers fit two
-// protocols.
+// Returns whether NCCL up to 2.21 launches this number of threads for Ring or Tree with LL or Simple. The
+// number includes the warps that Simple adds for synchronisation (NCCL src/enqueue.cc, topoGetAlgoInfo). Some
+// numbers fit both protocols.
 bool FitsThreads(Algorithm algorithm, Protocol protocol, int threads);
 
 std::ostream& operator<<(std::ostream& out, const Choice& choice);
 
-// Rank 0's. Nothing, with *error set, where a call has no choice in the log or another one than was launched.
+// Returns rank 0's choices from the driver's output. Returns nothing and sets *error when a call has no
+// choice in the log, or when NCCL launched another choice than it logged.
 std::optional<std::vector<Choice>> ChoicesOf(const std::string& output, const NcclRelease& release, int ranks,
                                              std::string* error);
 
-// Whether all ranks launched the same kernels with the same number of channels.
+// Returns whether all ranks launched the same kernels with the same number of channels.
 bool AllRanksLaunchedAlike(const std::string& output, int ranks);
 
 }  // namespace dynamiccl::real_nccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules for communicators on NVIDIA's library: minCTAs that ranks set together at initialisation, and what a
-// tuner can name then.
+// Tests rules for communicators on NVIDIA's library. All ranks set minCTAs and maxCTAs at initialisation,
+// which changes how many channels a tuner can get.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,14 +22,14 @@ class CommunicatorCtas : public testing::TestWithParam<NcclRelease> {
     scratch_ = testing::TempDir() + "/real_nccl_ctas_" + std::to_string(GetParam().minor);
     std::filesystem::create_directories(scratch_);
     request_ = {.release = GetParam(), .scratch_folder = scratch_, .door = Door::kPreload};
-    // A situation's first call is left to NCCL.
+    // DynamICCL leaves the first call of each function and size to NCCL, so each size comes twice.
     request_.bytes = {65536, 65536, 64 << 20, 64 << 20};
   }
   void TearDown() override {
     if (!scratch_.empty()) std::filesystem::remove_all(scratch_);
   }
 
-  // The channels of the second AllReduce of each size.
+  // Returns the channels of the second AllReduce of each size.
   std::vector<int> Channels(const std::string& communicators) {
     std::ofstream(scratch_ + "/rules.toml")
         << "version = 1\n[[rule]]\ncollective = \"allreduce\"\nconfig = \"ring/simple/" << kAsked << "\"\n"
@@ -54,8 +54,8 @@ class CommunicatorCtas : public testing::TestWithParam<NcclRelease> {
   std::string scratch_;
 };
 
-// More than NCCL makes by itself. A small call gets fewer all the same: NCCL looks at what a channel would
-// carry.
+// 24 channels are more than NCCL makes by itself. A small call still gets fewer, because NCCL considers the
+// traffic of each channel.
 TEST_P(CommunicatorCtas, GiveATunerTheChannelsThatItNames) {
   const std::vector<int> alone = Channels("");
   const std::vector<int> raised = Channels("[[communicator]]\nranks = 16\nmin_ctas = 24\n");

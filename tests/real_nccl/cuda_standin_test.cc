@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the stand-in that need no NCCL: machine files, topology, symbol tables and redirections.
+// Tests the parts of the stand-in that need no NCCL: machine files, topology, symbol tables and redirections.
 #include <elf.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -156,7 +156,7 @@ TEST(Topology, WithoutNetworkHasNoAdapter) {
 }
 
 extern "C" __attribute__((noinline, visibility("default"))) int cuda_standin_test_answer() {
-  asm volatile("nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop");  // room for the jump
+  asm volatile("nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop");  // room for the 12 bytes of the jump
   return 1;
 }
 
@@ -215,7 +215,7 @@ TEST(ElfSymbols, ALibraryForAnotherArchitectureIsNamed) {
   std::filesystem::remove(path);
 }
 
-// A truncated file, such as half a download, is called cut. It has no fault, and is not called stripped.
+// A truncated file, such as half a download, is an error. It is not mistaken for a stripped library.
 TEST(ElfSymbols, TruncatedFilesAreNamed) {
   std::ifstream program(OwnProgram(), std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(program)), {});
@@ -244,7 +244,7 @@ TEST(MemoryArena, PiecesAreFilesRangesThatCanBeHandedOn) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->offset, second->offset);
   ReturnPiece(*second);
-  // A share is left, so the range is not handed out again.
+  // The share in `found` is left, so the range is not handed out again.
   const auto third = TakePiece(4 << 20);
   ASSERT_TRUE(third);
   EXPECT_NE(third->offset, second->offset);
@@ -254,7 +254,7 @@ TEST(MemoryArena, PiecesAreFilesRangesThatCanBeHandedOn) {
   for (const auto& piece : {first, third, fourth}) ReturnPiece(*piece);
 }
 
-// NVLink domains hand memory from node to node by such names.
+// The nodes of an NVLink domain pass memory to each other by such names.
 TEST(MemoryArena, AnotherProcessFindsAPieceByItsName) {
   const auto piece = TakePiece(4096);
   ASSERT_TRUE(piece);
@@ -283,12 +283,13 @@ int TakePieceFile() {
   return piece->file;
 }
 
-// Many pieces in a random order: held ranges never overlap, and all of it is one free range at the end.
+// Takes and returns many pieces in a random order. Held ranges must never overlap. At the end all memory must
+// be one free range.
 TEST(MemoryArena, HeldRangesNeverOverlap) {
   const unsigned seed = dynamiccl::test::TestSeed(1);
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
-  std::map<size_t, size_t> held;  // offset -> end
+  std::map<size_t, size_t> held;  // end of each held range, by offset
   for (int step = 0; step < 2000; ++step) {
     if (held.size() < 50 && random() % 3 != 0) {
       const size_t bytes = 1 + random() % (16 << 20);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the harness links of NCCL: the loader resolves strong references before main, so one strong reference
-// to a function that the oldest release lacks keeps the driver from starting on it.
+// Checks which functions of NCCL the harness links. The loader resolves strong references before main. One
+// strong reference to a function that the oldest release lacks would keep the driver from starting on that
+// release.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -15,7 +16,7 @@
 namespace dynamiccl::real_nccl {
 namespace {
 
-constexpr int kOldest = 21801;  // the first release that the harness runs, as ncclGetVersion counts
+constexpr int kOldest = 21801;  // the oldest release that the harness runs, in the form of ncclGetVersion
 
 const std::map<std::string, int>& SinceWhen() {
 #define REAL_NCCL_SINCE(since, door, result, name, parameters, arguments) {"nccl" #name, since},
@@ -25,7 +26,7 @@ const std::map<std::string, int>& SinceWhen() {
   return since;
 }
 
-// Undefined dynamic symbols of a file: name and nm's letter, U strong, w weak.
+// Returns the undefined dynamic symbols of a file: the name and nm's letter, U for strong and w for weak.
 std::map<std::string, std::string> UndefinedSymbols(const std::string& path) {
   std::string text;
   FILE* const pipe =
@@ -39,7 +40,8 @@ std::map<std::string, std::string> UndefinedSymbols(const std::string& path) {
   return symbols;
 }
 
-// Empty when every release from the oldest on has what the file must find to be loaded.
+// Returns an empty string when the oldest release has every function of NCCL that the file must find.
+// Otherwise says which functions are too new and what to do.
 std::string TooNew(const std::map<std::string, std::string>& undefined) {
   std::string trouble;
   for (const auto& [name, letter] : undefined) {
@@ -64,7 +66,7 @@ TEST(DriverSymbols, NoStrongReferenceToAFunctionThatTheOldestReleaseLacks) {
   EXPECT_GE(objects, 5u) << "the driver, the stand-in and three plugins";
 }
 
-// The check above sees the driver's references at all, and newer functions are among them.
+// Shows that the check above sees the driver's references, among them those to newer functions.
 TEST(DriverSymbols, OfTheDriverAreSeen) {
   const auto undefined = UndefinedSymbols(REAL_NCCL_DRIVER);
   EXPECT_EQ(undefined.at("ncclAllReduce"), "U");

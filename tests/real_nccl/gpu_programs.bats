@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# `dynamiccl bench` and `replay` over NVIDIA's NCCL and the CUDA stand-in: ranks, GPUs, streams and events are those of a GPU
-# machine. Kernels do not run, so times are counts of events, and a check of the data is refused, not passed.
+# Runs `dynamiccl bench` and `replay` over NVIDIA's NCCL and the CUDA stand-in. Ranks, GPUs, streams and events are
+# those of a GPU machine. Kernels do not run, so times are counts of events. A check of the data is therefore refused
+# and never passes.
 
 load release
 
@@ -24,7 +25,7 @@ assert result["library"] == "NCCL 2.28.9" and result["ranks"] == 2, result
 assert [row["bytes"] for row in result["rows"]] == [1024, 32768, 1048576]
 for row in result["rows"]:
     for half in ("out_of_place", "in_place"):
-        # A microsecond an event: ours after each call, and NCCL's own, which are as many for every call.
+        # Each event is one microsecond. Bench records one after each call, and NCCL records as many for every call.
         times = row[half]["per_iteration"]
         assert times["min_us"] > 0.99 and times["max_us"] - times["min_us"] < 1e-3, times
 CHECK
@@ -48,8 +49,8 @@ CHECK
 
 @test "a round without the load comes before what is timed beside it" {
   [ -e "$BUILD/lib/dynamiccl_kernels.fatbin" ] || skip "this build has no kernels: nvcc was not found"
-  # A log file, since the program's error could land inside a line of NCCL's on standard error.
-  calls() { # BACKGROUND...: a rank's calls of a row of one round, of which each half has a warm-up and a timed one
+  # NCCL logs to a file, because the program's error could land inside a line of NCCL's on standard error.
+  calls() { # BACKGROUND...: counts a rank's calls in a row of one round, 2 halves with a warm-up and a timed call
     rm -f calls.log
     over_standin NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=COLL NCCL_DEBUG_FILE=calls.log "$BUILD/bin/dynamiccl" bench all_reduce --no-hostccl \
       -g 1 -t 2 -b 4K -e 4K -n 1 -w 1 -c 0 --rounds 1 --singles 0 "$@" >printed 2>&1 || true

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# A rehearsal of benchmarks/gpu: its scripts run whole, over NVIDIA's NCCL and the CUDA stand-in instead of a GPU. Kernels do not
-# run, so sums are wrong and times are counts of events; what NCCL chooses, what plugins are asked and what comes out as answers
-# is real.
+# Rehearses benchmarks/gpu: whole scripts run over NVIDIA's NCCL and the CUDA stand-in instead of a GPU. Kernels do not
+# run, so sums are wrong and times are counts of events. NCCL's choices, the questions to plugins and the answers of the
+# scripts are real.
 
 load release
 
@@ -23,7 +23,7 @@ outcomes_of() { # EXPERIMENT
   echo "$output"
   [ "$status" -eq 0 ]
   [[ "$output" == *"a rehearsal, nothing was measured"* || "$(cat out/summary.txt)" == *"a rehearsal, nothing was measured"* ]]
-  # Whole runs, of which only the sums are wrong.
+  # The runs are whole, and only the sums are wrong.
   [ "$(outcomes_of d)" = " 2 wrong_sums" ]
   [ "$(outcomes_of forced)" = " 8 wrong_sums" ]
   grep -q '(b) .*open: skipped, NCCL_MULTI_RANK_GPU_ENABLE came with 2.30.3' <(paste -sd' ' out/answers.txt)
@@ -40,7 +40,7 @@ outcomes_of() { # EXPERIMENT
   echo "$output"
   [ "$status" -eq 0 ]
   [[ "$output" == *"0 failed"* ]]
-  # As many events, and so microseconds, in every arm: ours after each call, and NCCL's own.
+  # Every arm has the same number of events, and so of microseconds: bench's after each call, and NCCL's own.
   grep -Eq '^ +8 +[0-9.]+ +0.0 +\+0.0 +\+0.0$' out/observe.txt
   grep -q 'NCCL 2.28.9' out/replay.log
   [ ! -e out/small_none_7.json ]
@@ -74,7 +74,7 @@ outcomes_of() { # EXPERIMENT
   mkdir path
   printf '#!/bin/sh\necho "a GPU of a test, 1.0"\n' >path/nvidia-smi
   chmod +x path/nvidia-smi
-  # This Python has no NCCL and no PyTorch among its packages, so that no table can be made.
+  # This Python has neither NCCL nor PyTorch among its packages, so no table can be made.
   printf '#!/bin/sh\nexit 1\n' >path/python3
   chmod +x path/python3
   run env PATH="$PWD/path:$PATH" LEASE_CACHE="$PWD/cache" "$SOURCE/benchmarks/gpu/lease.sh" -o out --home carried --only "machine zero" --seconds 60 --archive home.tgz
@@ -97,7 +97,7 @@ outcomes_of() { # EXPERIMENT
   echo "$together s of parts, $whole s in all"
   [ "${#parts[@]}" -eq "${#seconds_of[@]}" ]
   [ "$together" -le "$whole" ] && [ "$whole" -lt 1500 ]
-  # What the README says.
+  # The README must state the same number of seconds.
   grep -q "take $together s at most" "$SOURCE/benchmarks/gpu/README.md"
 }
 
@@ -119,7 +119,7 @@ outcomes_of() { # EXPERIMENT
   [ "$status" -eq 0 ]
   [[ "$output" == *"carried: "*" MiB"* ]]
   [ -z "$(ls carried/lib/carried)" ]
-  # Debug information is left behind.
+  # The copies have no debug information.
   run readelf -S carried/lib/libdynamiccl.so
   [[ "$output" != *.debug_info* ]]
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL says of a communicator that it made, in its log and in the file of its graphs. The same in all
-// releases.
+// Reads what NCCL reports of a communicator that it made, in its log and in the file of its graphs. All
+// releases report the same facts.
 #pragma once
 
 #include <optional>
@@ -19,11 +19,12 @@ struct LoggedChannels {
   bool operator==(const LoggedChannels&) const = default;
 };
 
-// "... 16 coll channels, 16 collnet channels, 0 nvls channels, 32 p2p channels, 4 p2p channels per peer"
-// anywhere in the text; before 2.22 no word follows "nvls".
+// Finds "... 16 coll channels, 16 collnet channels, 0 nvls channels, 32 p2p channels, 4 p2p channels per
+// peer" anywhere in the text. Before 2.22 the word "channels" is missing after "nvls".
 std::optional<LoggedChannels> ParseChannels(const std::string& text);
 
-// Whose graph the one with this number in NCCL_GRAPH_DUMP_FILE is (NCCL src/init.cc); nothing for others.
+// Returns the algorithm whose graph has this number in NCCL_GRAPH_DUMP_FILE (NCCL src/init.cc). Returns
+// nothing for other numbers.
 std::optional<Algorithm> AlgorithmOfGraph(int id);
 
 }  // namespace dynamiccl::real_nccl

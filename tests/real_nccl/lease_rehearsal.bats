@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# A rehearsal of benchmarks/gpu/lease.sh: all parts of a lease, over NVIDIA's NCCL and the CUDA stand-in instead of a GPU. PyTorch's
-# jobs are small and run over hostccl. A fault of the script that shows here would cost the minutes of a GPU.
+# Rehearses benchmarks/gpu/lease.sh: all parts of a lease run over NVIDIA's NCCL and the CUDA stand-in instead of a GPU.
+# PyTorch's jobs are small and run over hostccl. A fault of the script that is found here costs no minutes of a GPU.
 
 load release
 
@@ -9,7 +9,7 @@ load release
   [ -n "$CUDA_INCLUDE" ] || skip "no CUDA headers: nvcc was not found"
   cd "$BATS_TEST_TMPDIR"
   "$BUILD/tests/standin_environment" 2.32.3 one_h100 "$BATS_TEST_TMPDIR" >standin.env 2>why || not_run $?
-  # Limits are times, and other tests may share the cores.
+  # The script's time limits are scaled by 4, because other tests may share the cores.
   run env PATH="$(dirname "$TORCH_PYTHON"):$PATH" CUDA_HOME="${CUDA_INCLUDE%/include}" \
     "$SOURCE/benchmarks/gpu/lease.sh" -o out --home "$BUILD" --rehearse standin.env --scale 4 --seconds 800 --archive home.tgz
   echo "$output"
@@ -18,7 +18,7 @@ load release
     [[ "$output" == *"== $part: exit code 0 "* ]]
   done
   tar -xzf home.tgz
-  # Settings took turns, NCCL's costs were written, and both jobs were recorded.
+  # The job compared several settings, NCCL's costs were written, and both jobs were recorded.
   grep -q '"ring/simple/8"' work/ab-sockets-ddp.json
   grep -q '"ring/simple/16"' work/ab-wide-ddp.json
   [ "$(ls work/table-2.32.3-*.csv | wc -l)" -ge 3 ]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decision logs are compared byte for byte, NCCL's choices by each rank's digest
-// (plugins/witness_profiler.cc), and rank 0's decisions with NCCL's log line by line.
+// Compares the ranks of a long run. Decision logs must be equal byte for byte. NCCL's choices must give the
+// same digest on every rank (plugins/witness_profiler.cc). Rank 0's decisions are compared with NCCL's log
+// line by line.
 #include "tests/real_nccl/long_run.h"
 
 #include <chrono>
@@ -70,8 +71,9 @@ bool SameBytes(const std::string& path, const std::string& other) {
   return a.eof() && b.eof();
 }
 
-// "calls <number> digest <hex>" of what NCCL said it runs, and of the kernels that it launched: a profiler
-// hears nothing of Broadcast from 2.29 on, and kernels do not tell protocols.
+// Returns two digests of a rank, each as "calls <number> digest <hex>": one of what the profiler reported,
+// one of the launched kernels. Both are needed. From 2.29 on NCCL reports no Broadcast to a profiler, and
+// kernels do not show the protocol. Returns an empty string when one is missing.
 std::string DigestsOf(const std::string& output) {
   std::ifstream lines(output);
   std::string said, launched;
@@ -97,7 +99,8 @@ std::string RankTrouble(const LongRun& run) {
   return all;
 }
 
-// Only the channels' upper limit: what else takes channels away, matrix_cell.cc knows.
+// Returns whether NCCL took the decision. Only the upper limit of the channels is checked here.
+// matrix_cell.cc checks the other rules that lower their number.
 bool Taken(const AskedChoice& asked, const TuningLine& line) {
   if (asked.function != line.function) return false;
   if (asked.leaves_nccl_alone) return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the driver with and without us and compares.
+// Runs the driver with and without DynamICCL and compares the choices.
 #include "tests/real_nccl/matrix_cell.h"
 
 #include <algorithm>
@@ -16,11 +16,11 @@
 namespace dynamiccl::real_nccl {
 namespace {
 
-constexpr uint64_t kPolicySeed = 20;  // any: choices of several algorithms, protocols and channels
+constexpr uint64_t kPolicySeed = 20;  // any seed whose policy uses several algorithms, protocols and channels
 constexpr const char* kNothingAsked = "nothing was asked for";
-constexpr int kCollectives = 5;  // of the driver's program, for each size
+constexpr int kCollectives = 5;  // calls that the driver's program makes for each size
 
-// A situation's first call is left to NCCL, so each size comes three times.
+// DynamICCL leaves the first call of each function and size to NCCL, so each size comes three times.
 std::vector<size_t> Sizes() {
   std::vector<size_t> sizes;
   for (int round = 0; round < 3; ++round) {
@@ -39,11 +39,11 @@ RunRequest RequestFor(const Cell& cell, const std::string& scratch) {
   request.nodes = cell.nodes;
   request.ranks_per_node = cell.ranks_per_node;
   request.bytes = Sizes();
-  request.limit_s = 300;  // seconds on a quiet machine
+  request.limit_s = 300;  // a quiet machine needs only seconds
   return request;
 }
 
-// What is wrong with a run as such; empty when it ended well.
+// Returns what is wrong with the run itself, or an empty string when it ended well.
 std::string Trouble(const RunOutcome& outcome, const RunRequest& request,
                     const std::vector<std::string>& shared_before) {
   const size_t missing = outcome.output.find("has no stand-in");
@@ -61,7 +61,7 @@ std::string Trouble(const RunOutcome& outcome, const RunRequest& request,
   return left.empty() ? "" : "left in /dev/shm: " + left.front();
 }
 
-// The choices of a run that must end well, or nothing with the finding's detail set.
+// Returns the choices of a run that must end well. Otherwise returns nothing and sets the finding's detail.
 std::optional<std::vector<Choice>> RunWell(const RunRequest& request, Finding* finding,
                                            std::string* output = nullptr) {
   const auto shared_before = SharedMemoryNames();
@@ -100,7 +100,8 @@ Finding CheckOff(const RunRequest& request, const std::vector<Choice>& alone) {
   return finding;
 }
 
-// Every rank's calls, in its order. Processes that are not preloaded see no calls and record nothing.
+// Checks that the trace has every call of every rank, in the rank's order. Only preloaded processes are
+// checked: others see no calls and record nothing.
 void ExpectRecorded(const std::string& path, const RunRequest& request, const std::vector<Choice>& alone,
                     Finding* finding) {
   finding->holds = false;
@@ -139,7 +140,8 @@ Finding CheckObserve(RunRequest request, const std::vector<Choice>& alone) {
   return finding;
 }
 
-// "16 coll channels, 16 collnet channels, 16 nvls channels, ..." and before 2.22 "16 coll channels, 0 nvls".
+// Returns the number of channels of a kind, from a line such as "16 coll channels, 16 collnet channels, 16
+// nvls channels, ...". Returns 0 for the form "0 nvls" of releases before 2.22.
 int ChannelsOf(const std::string& output, const char* kind) {
   const std::regex pattern("(\\d+) " + std::string(kind) + " channels");
   std::smatch match;
@@ -148,15 +150,16 @@ int ChannelsOf(const std::string& output, const char* kind) {
 
 struct Expectation {
   const Cell& cell;
-  int channels = 0;  // of the communicator
+  int channels = 0;  // channels of the communicator
   int nvls_channels = 0;
   const std::vector<Choice>& alone;
-  const std::vector<Choice>& own;  // with the same pairs, channels left to NCCL
+  const std::vector<Choice>& own;  // the choices for the same pairs with channels left to NCCL
 
   bool IsNvls(const Choice& call) const {
     return call.algorithm == Algorithm::kNvls || call.algorithm == Algorithm::kNvlsTree;
   }
-  // NCCL's own channels for the pair: of the last such call, since a situation's first is left to NCCL.
+  // Returns NCCL's own channels for the pair. The last such call counts, because DynamICCL leaves the first
+  // call of each function and size to NCCL.
   int OwnFor(const AskedChoice& asked) const {
     int channels_of_pair = 0;
     for (const Choice& call : own) {
@@ -174,7 +177,7 @@ struct Expectation {
     return ScheduledChannels(cell.release, named, asked.channels, IsNvls(named) ? nvls_channels : channels,
                              ranks);
   }
-  // What is wrong with the choice; empty when nothing is.
+  // Returns what is wrong with the choice, or an empty string.
   std::string Wrong(size_t call, const AskedChoice& asked, const Choice& taken) const {
     if (asked.function != taken.function || asked.bytes != taken.bytes)
       return Text("call ", call, ": decided about ", asked, ", NCCL chose for ", taken);
@@ -196,8 +199,9 @@ std::string DecisionLogOf(const RunRequest& request) {
   return request.scratch_folder + "/decisions";
 }
 
-// What decides; by the plugin's variable alone rules cannot be agreed on, and the policy's hash vouches for
-// it.
+// Returns the environment that makes DynamICCL decide. Ranks that load it only through NCCL_TUNER_PLUGIN
+// cannot agree on rules. They get only a policy, and the hash of the policy proves that it is equal on all
+// ranks.
 Environment WhatDecides(const RunRequest& request, uint64_t policy_seed) {
   const std::string policy = request.scratch_folder + "/random.dcpolicy";
   const std::string rules = request.scratch_folder + "/rules.csv";
@@ -214,7 +218,8 @@ Environment WhatDecides(const RunRequest& request, uint64_t policy_seed) {
   return environment;
 }
 
-// The same pairs without channels. Only rules can say so, and the plugin's variable alone takes none.
+// Returns the choices for the same pairs with channels left to NCCL. Only rules can ask for this, and rules
+// need a preloaded library.
 std::optional<std::vector<Choice>> OwnChannels(const RunRequest& request,
                                                const std::vector<AskedChoice>& asked, Finding* finding) {
   RunRequest without = request;
@@ -233,7 +238,7 @@ Finding CheckAsked(RunRequest request, const Cell& cell, const std::vector<Choic
   std::string output;
   const auto taken = RunWell(request, &finding, &output);
   if (!taken) return finding;
-  if (cell.release.tuner_version() < 2) {  // such releases are recorded only
+  if (cell.release.tuner_version() < 2) {  // DynamICCL only records such releases
     ExpectEqual(alone, *taken, &finding);
     return finding;
   }
@@ -257,8 +262,8 @@ Finding CheckAsked(RunRequest request, const Cell& cell, const std::vector<Choic
   return finding;
 }
 
-// A policy of random weights may leave NCCL alone everywhere on one machine, so each gets a policy of its
-// own.
+// A policy of random weights may leave every call of one machine to NCCL. The check then tries up to seven
+// other policies.
 Finding CheckAsked(const RunRequest& request, const Cell& cell, const std::vector<Choice>& alone) {
   Finding finding = CheckAsked(request, cell, alone, kPolicySeed);
   for (uint64_t seed = kPolicySeed + 1; finding.detail == kNothingAsked && seed < kPolicySeed + 8; ++seed)
@@ -270,7 +275,7 @@ size_t DividedUp(size_t a, size_t b) {
   return (a + b - 1) / b;
 }
 
-// Equal shares in whole grains.
+// Returns the channels for equal shares of whole grains, as NCCL before 2.22 makes them.
 int ChannelsBefore222(size_t bytes, Protocol protocol, size_t wanted) {
   const size_t grain = protocol == Protocol::kLL ? 512 : 4096;
   const size_t share = DividedUp(DividedUp(bytes, wanted), grain) * grain;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cells of the matrix that every change is held to; real_nccl_matrix runs the rest by command.
+// Checks the cells of the matrix that every change must pass. The command real_nccl_matrix runs all other
+// cells.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -13,8 +14,8 @@ namespace {
 
 class MatrixCells : public testing::TestWithParam<const char*> {};
 
-// The cells of a release are compared with one run of NCCL alone, which the matrix makes for the first of
-// them.
+// The cells of a release are compared with one run of NCCL alone. The matrix makes this run for the first
+// cell.
 TEST_P(MatrixCells, HoldWithoutAGpu) {
   const NcclRelease release = *ParseRelease(GetParam());
   const std::string scratch = testing::TempDir() + "/matrix_" + release.text();
@@ -27,8 +28,8 @@ TEST_P(MatrixCells, HoldWithoutAGpu) {
     for (const Finding& finding : result.findings)
       EXPECT_TRUE(finding.holds) << result.cell.name() << ", " << finding.check << ": " << finding.detail;
   }
-  // All of these releases have both doors, so a cell is skipped only if its release was not fetched, and then
-  // the other one is too.
+  // All of these releases have both doors. A cell is therefore skipped only if its release was not fetched,
+  // and then the other cell is skipped too.
   EXPECT_EQ(results[0].skipped.empty(), results[1].skipped.empty())
       << results[0].skipped + results[1].skipped;
   if (!results[0].skipped.empty()) GTEST_SKIP() << results[0].skipped;
@@ -41,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(RealNccl, MatrixCells, testing::ValuesIn(kReleases), []
   return name;
 });
 
-// So that no version of the tuner interface goes untested because its release is not in the cache.
+// Every version of the tuner interface must be tested, by a release that the test command fetches.
 TEST(MatrixReleases, AreOfEveryTunerVersionAndOfReleasesThatTheTestCommandFetches) {
   std::ifstream file(REAL_NCCL_TEST_COMMAND);
   const std::string command{std::istreambuf_iterator<char>(file), {}};
@@ -54,7 +55,7 @@ TEST(MatrixReleases, AreOfEveryTunerVersionAndOfReleasesThatTheTestCommandFetche
   EXPECT_EQ(versions, (std::set<int>{2, 3, 4, 5, 6}));
 }
 
-// NCCL 2.28.9's own numbers on a DGX H100, 2 x 8 ranks.
+// The numbers are those of NCCL 2.28.9 on a DGX H100 with 2 x 8 ranks.
 TEST(ScheduledChannels, GivesEachChannelItsLeastTraffic) {
   const auto scheduled = [](const char* function, size_t bytes, Protocol protocol, int asked) {
     return ScheduledChannels({2, 28, 9}, {function, bytes, Algorithm::kRing, protocol}, asked, 16, 16);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch's backend nccl2 under rules: NCCL takes them on each of its communicators, for calls on the group's
-// stream and on the program's, and leaves alone what no tuner can change.
+// Tests PyTorch's backend nccl2 under rules. NCCL takes the rules on each communicator of the backend, for
+// calls on the group's stream and on the program's stream. Calls that no tuner can change stay as they are.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -18,8 +18,8 @@ namespace dynamiccl::real_nccl {
 
 namespace {
 
-// From 2.29 on NCCL makes one AllGatherV of a list's broadcasts and asks about an AllGather of 4096 bytes,
-// whose choice it does not log.
+// From 2.29 on NCCL makes one AllGatherV of a list's broadcasts. It then asks about an AllGather of 4096
+// bytes and does not log the choice, so the rules begin above this size.
 constexpr const char* kRules =
     "allreduce,0,1073741824,ring,ll,-1,-1,-1\n"
     "allgather,8192,1073741824,ring,simple,-1,-1,-1\n"
@@ -48,7 +48,7 @@ class Nccl2 : public testing::TestWithParam<NcclRelease> {
     return RunDriver(request);
   }
 
-  // Decisions of all ranks that named a pair for the function.
+  // Returns the number of decisions of all ranks that named a pair for the function.
   size_t Ruled(const std::string& function) const {
     size_t ruled = 0;
     std::ifstream log(scratch_ + "/decisions");
@@ -80,8 +80,8 @@ size_t Chosen(const RunOutcome& outcome, const std::string& function, const std:
       }));
 }
 
-// Rank 0 of a group logs what NCCL chose. The default group has all 16 ranks, each node's group has 8. None
-// of the pairs is NCCL's own choice for a call of the program.
+// Rank 0 of each group logs NCCL's choice. The default group has all 16 ranks, and each node's group has 8.
+// No pair of the rules is NCCL's own choice for a call of the program.
 TEST_P(Nccl2, TakesRulesOnBothGroups) {
   const RunOutcome outcome = Run();
   ASSERT_EQ(outcome.exit_code, 0) << outcome.output;
@@ -91,7 +91,8 @@ TEST_P(Nccl2, TakesRulesOnBothGroups) {
   EXPECT_EQ(Chosen(outcome, "AllGather", "SIMPLE"), Ruled("AllGather") / 8) << outcome.output;
   EXPECT_EQ(Chosen(outcome, "ReduceScatter", "LL"), Ruled("ReduceScatter") / 8) << outcome.output;
   auto calls = CallsByCoverage();
-  const size_t configured = GetParam().only_limits_channels() ? 3u * 16 : 0;  // from 2.31 on
+  // From 2.31 on there are 3 configured calls on each of 16 ranks.
+  const size_t configured = GetParam().only_limits_channels() ? 3u * 16 : 0;
   EXPECT_EQ(calls[Coverage::kPinned], configured);
   EXPECT_GT(calls[Coverage::kTunable], 0u);
   EXPECT_EQ(calls.size(), 2u) << "no call of unknown coverage";

@@ -16,7 +16,7 @@ std::string NcclRelease::text() const {
   return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
 }
 
-// NCCL's src/misc/tuner.cc and src/plugin/tuner.cc of the releases.
+// The versions come from the releases' src/misc/tuner.cc and src/plugin/tuner.cc.
 int NcclRelease::tuner_version() const {
   constexpr struct {
     NcclRelease since;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of releases in the cache before one is run: missing, broken and usable ones are told apart.
+// Tests how the harness judges the releases in the cache before it runs one. Missing, broken and usable
+// releases must be distinguished.
 #include "tests/real_nccl/nccl_release.h"
 
 #include <dlfcn.h>
@@ -16,7 +17,7 @@ namespace {
 
 constexpr NcclRelease kNoRelease = {2, 1, 0};
 
-// The cache is an empty folder while a test runs.
+// Makes the cache an empty folder while a test runs.
 class EmptyCache : public testing::Test {
  protected:
   void SetUp() override {
@@ -34,7 +35,7 @@ class EmptyCache : public testing::Test {
       unsetenv("XDG_CACHE_HOME");
   }
 
-  // Where the library of kNoRelease would be, with its folder made.
+  // Returns the path of kNoRelease's library and makes its folder.
   std::string LibraryPath() const {
     const std::string folder = Wheel() + "/nvidia/nccl/lib";
     std::filesystem::create_directories(folder);
@@ -64,7 +65,7 @@ TEST_F(EmptyCache, MissingReleaseSaysWhatToDoAndIsSkipped) {
 TEST_F(EmptyCache, StrippedLibraryIsAFailureOfTheCell) {
   Dl_info libc{};
   ASSERT_NE(dladdr(reinterpret_cast<void*>(&std::abort), &libc), 0);
-  // Any library without .symtab; distributions strip the C library.
+  // Any library without .symtab serves as a stripped library. Distributions strip the C library.
   std::filesystem::copy_file(std::filesystem::canonical(libc.dli_fname), LibraryPath());
   EXPECT_EQ(WhyNotFetched(kNoRelease), "");
   EXPECT_EQ(FetchedReleases(), std::vector{kNoRelease});

@@ -33,7 +33,7 @@ RunRequest RequestFor(const NcclRelease& release, const NcclWorld& world, const 
   request.ranks_per_node = world.ranks_per_node;
   request.bytes = sizes;
   request.scratch_folder = scratch;
-  request.limit_s = 300;  // 128 ranks: seconds on a quiet machine
+  request.limit_s = 300;  // a quiet machine needs seconds, also for 128 ranks
   return request;
 }
 
@@ -56,7 +56,7 @@ void AddGraph(const cuda_standin::XmlElement& element, std::map<Algorithm, NcclG
   if (graph.channels > 0 && algorithm) (*graphs)[*algorithm] = graph;
 }
 
-// Those with channels, from a file of NCCL_GRAPH_DUMP_FILE.
+// Returns the graphs that have channels, from a file of NCCL_GRAPH_DUMP_FILE.
 std::map<Algorithm, NcclGraph> ReadGraphs(const std::string& path) {
   std::ifstream file(path);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -70,7 +70,8 @@ std::map<Algorithm, NcclGraph> ReadGraphs(const std::string& path) {
   return graphs;
 }
 
-// What 2.21 and 2.22 say of the chosen pair: "1024 Bytes -> Algo 1 proto 0 time 15.012710".
+// Returns the times that NCCL up to 2.22 logs for the chosen pairs, as in "1024 Bytes -> Algo 1 proto 0 time
+// 15.012710".
 std::vector<float> LoggedTimes(const std::string& output) {
   static const std::regex kPattern(R"(INFO \d+ Bytes -> Algo \d proto \d time ([\d.]+))");
   std::vector<float> times;
@@ -79,7 +80,7 @@ std::vector<float> LoggedTimes(const std::string& output) {
   return times;
 }
 
-// A choice, and what each pair costs there.
+// A choice, and the cost of each pair in this call, in microseconds.
 struct PricedChoice {
   Choice choice;
   std::map<NcclPair, float> costs;
@@ -110,7 +111,8 @@ NcclCalls CallsOf(const std::vector<PricedChoice>& priced) {
   }
   calls.pairs.assign(pairs.begin(), pairs.end());
   for (const auto& [choice, costs] : priced) {
-    if (!calls.calls.empty() && calls.calls.back().bytes == choice.bytes) continue;  // rounded up to the same
+    // Two sizes may be rounded up to the same bytes.
+    if (!calls.calls.empty() && calls.calls.back().bytes == choice.bytes) continue;
     NcclCall call{.bytes = choice.bytes,
                   .choice = {choice.algorithm, choice.protocol, static_cast<uint8_t>(choice.channels)},
                   .threads = choice.threads};
@@ -121,7 +123,8 @@ NcclCalls CallsOf(const std::vector<PricedChoice>& priced) {
   return calls;
 }
 
-// The run with the table tuner; without a table before 2.22.
+// Runs the driver with the table tuner. Does nothing before 2.22, whose tuners get no table. Returns what
+// went wrong, or an empty string.
 std::string RunForTables(RunRequest request, AskedTables* asked) {
   if (request.release < NcclRelease{2, 22, 0}) return "";
   const std::string tables = request.scratch_folder + "/tables";
@@ -133,7 +136,8 @@ std::string RunForTables(RunRequest request, AskedTables* asked) {
   return asked->tables.empty() ? "the tuner was not asked" : "";
 }
 
-// Joins the choices of the run alone with the costs of the other.
+// Joins the choices of the run alone with the costs of the run with a tuner. Returns what went wrong, or an
+// empty string.
 std::string Price(const std::vector<Choice>& choices, const AskedTables& asked,
                   const std::vector<float>& logged, NcclCommunicator* communicator) {
   std::array<std::vector<PricedChoice>, kTunableCollectives> priced;
@@ -195,7 +199,7 @@ std::string AddOwnChoices(const NcclRelease& release, const NcclWorld& world,
   if (!error.empty()) return error;
   NcclReleaseChoices& known = choices->releases[release.text()];
   known.worlds[world] = communicator;
-  // 2.31.2 asks its tuner before it has set them: all zero.
+  // 2.31.2 asks its tuner before it has set the constants, so all of them are zero.
   const auto set = [](double constant) { return constant != 0; };
   known.constants.clear();
   if (std::ranges::any_of(asked.constants, set)) known.constants = asked.constants;

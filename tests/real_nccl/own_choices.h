@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a release chooses by itself in a world, as data: one run alone, with the graphs that NCCL's search
-// found, and one with a tuner that writes down the cost tables.
+// Collects what a release chooses by itself in a world, as data. One run without a tuner gives the choices
+// and the graphs that NCCL's search found. A second run with a tuner that changes nothing gives the cost
+// tables.
 #pragma once
 
 #include <string>
@@ -10,10 +11,10 @@
 
 namespace dynamiccl::real_nccl {
 
-// 1 KiB to 4 GiB, by powers of 2.
+// Returns the sizes from 1 KiB to 4 GiB, by powers of 2.
 std::vector<size_t> ChoiceSizes();
 
-// Adds the world to `choices`, or replaces it there. Says what went wrong; empty when nothing did. `scratch`
+// Adds the world to `choices`, or replaces it there. Returns what went wrong, or an empty string. `scratch`
 // must exist.
 std::string AddOwnChoices(const NcclRelease& release, const NcclWorld& world,
                           const std::vector<size_t>& sizes, const std::string& scratch, NcclChoices* choices);

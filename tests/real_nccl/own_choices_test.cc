@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The committed data set of NCCL's choices is what the library says today: one small world of it, made anew.
+// Makes one small world of the committed data set of NCCL's choices again. The library must choose the same.
 #include "tests/real_nccl/own_choices.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ const NcclWorld kWorld{"dgx_h100", 1, 8};
 
 class OwnChoices : public testing::TestWithParam<NcclRelease> {};
 
-// As a file keeps it: costs to six digits.
+// Returns the choices as a file keeps them, with costs of six digits.
 NcclChoices Kept(const NcclChoices& choices) {
   return ParseNcclChoices(FormatNcclChoices(choices).value(), "made").value();
 }

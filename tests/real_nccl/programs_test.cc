@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of every kind on the real NCCL, with and without us: groups, several communicators, non-blocking
-// and aborted ones, captured streams, registered buffers, windows, the call patterns of nccl-tests and
-// PyTorch.
+// Tests programs of every kind on the real NCCL, with and without DynamICCL. They use groups, several
+// communicators, non-blocking and aborted communicators, captured streams, registered buffers and windows.
+// Others have the call patterns of nccl-tests and PyTorch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@
 
 namespace dynamiccl::real_nccl {
 
-// Named so in the failures of parametrised tests.
+// Prints the release in the failures of parametrised tests.
 void PrintTo(const NcclRelease& release, std::ostream* out) {
   *out << release.text();
 }
@@ -38,8 +38,8 @@ std::string LinesOf(const std::string& output, const std::string& part) {
   return found;
 }
 
-// Rank 0 of each communicator reports, on a thread of its own: what each thread chose in its order, and the
-// threads in any.
+// Returns the choices of each thread in the thread's order, and sorts the threads. Rank 0 of each
+// communicator reports on a thread of its own.
 std::vector<std::string> ChoicesByThread(const std::string& output) {
   std::map<std::string, std::string> threads;
   std::istringstream lines(LinesOf(output, " Bytes -> "));
@@ -53,8 +53,8 @@ std::vector<std::string> ChoicesByThread(const std::string& output) {
   return choices;
 }
 
-// All threads' choices in any order: NCCL starts a thread for each call of a communicator that does not
-// block.
+// Returns the choices of all threads, sorted. NCCL starts a new thread for each call on a communicator that
+// does not block.
 std::vector<std::string> ChoicesInAnyOrder(const std::string& output) {
   std::vector<std::string> choices;
   for (const std::string& thread : ChoicesByThread(output)) {
@@ -125,8 +125,9 @@ TEST_P(Programs, RunAsWithoutUsWhileTheyAreRecorded) {
     EXPECT_EQ(ChoicesByThread(alone), ChoicesByThread(observed));
 }
 
-// For each communicator: how often each line was logged is a multiple of its ranks, so the greatest common
-// divisor of these numbers is 1 as soon as one rank decided otherwise.
+// Checks that the ranks of each communicator decided alike. The number of times that a line was logged is
+// then a multiple of the number of ranks. As soon as one rank decides otherwise, the greatest common divisor
+// of these numbers is 1.
 void ExpectRanksDecidedAlike(const std::string& path) {
   std::map<std::string, std::map<std::string, int>> communicators;
   std::ifstream log(path);
@@ -174,7 +175,7 @@ class RealNcclFacts : public ScratchTest, public testing::WithParamInterface<Ncc
  protected:
   void SetUp() override { REAL_NCCL_REQUIRE_RELEASE(GetParam()); }
 
-  // What a tuner that changes nothing was asked on one rank, in order.
+  // Returns what NCCL asked a tuner that changes nothing on one rank, in order.
   std::vector<AskedTable> QuestionsIn(const std::string& program) {
     RunRequest request = Request(GetParam(), program);
     request.nodes = 1;
@@ -187,14 +188,14 @@ class RealNcclFacts : public ScratchTest, public testing::WithParamInterface<Ncc
   std::string output_;
 };
 
-// From 2.31 on NCCL first asks with no operations, and does not use that answer.
+// From 2.31 on NCCL first asks with 0 pipelined operations, and does not use that answer.
 TEST_P(RealNcclFacts, AsksOnceMoreWithNoOperationsFrom231On) {
   const auto questions = QuestionsIn("collectives");
   const auto extra =
       std::count_if(questions.begin(), questions.end(), [](const AskedTable& q) { return q.pipe_ops == 0; });
-  const long calls = 3 * 5;  // sizes, collectives
+  const long calls = 3 * 5;  // 3 sizes, 5 collectives
   if (GetParam().only_limits_channels())
-    EXPECT_GE(extra, calls);  // within a node some are asked so twice
+    EXPECT_GE(extra, calls);  // within a node NCCL asks this twice for some calls
   else
     EXPECT_EQ(extra, 0);
   EXPECT_EQ(std::ssize(questions) - extra, calls);
@@ -218,7 +219,7 @@ TEST_P(RealNcclFacts, SaysThatBuffersAreRegistered) {
   EXPECT_LT(registered, std::ssize(questions));
 }
 
-// Each size has three calls on a window and three that are not.
+// Each size has three calls on a window and three calls without one.
 TEST_P(RealNcclFacts, CallsOnSymmetricWindowsDoNotReachATuner) {
   const auto questions = QuestionsIn("windows");
   const auto asked =
@@ -230,7 +231,7 @@ TEST_P(RealNcclFacts, CallsOnSymmetricWindowsDoNotReachATuner) {
   EXPECT_EQ(asked + bypassed, 3 * 6) << output_;
 }
 
-// With a tuner; without one every collective counts as tunable.
+// The test needs a tuner, because without one every collective counts as tunable.
 TEST_P(RealNcclFacts, CallsOnSymmetricWindowsAreCountedAsSuch) {
   RunRequest request = Request(GetParam(), "windows");
   request.nodes = 1;
@@ -269,7 +270,8 @@ TEST_P(RealNcclFacts, WhatAUserPinnedStays) {
   EXPECT_EQ(ChoicesByThread(alone), ChoicesByThread(RunWell(request)));
 }
 
-// The witness is the job's own profiler plugin; with DYNAMICCL_TIMES it stands behind ours.
+// The witness is the job's own profiler plugin. With DYNAMICCL_TIMES it is chained behind DynamICCL's
+// profiler.
 TEST_P(RealNcclFacts, AJobsOwnProfilerGetsTheSameEventsBehindOurs) {
   RunRequest request = Request(GetParam(), "collectives");
   request.environment = {{"NCCL_PROFILER_PLUGIN", REAL_NCCL_WITNESS}};
@@ -281,7 +283,7 @@ TEST_P(RealNcclFacts, AJobsOwnProfilerGetsTheSameEventsBehindOurs) {
     return sorted;
   };
   const auto alone = events(RunWell(request));
-  // From 2.29 on a profiler hears nothing of Broadcast.
+  // From 2.29 on NCCL reports no Broadcast to a profiler.
   const int reported = GetParam() >= NcclRelease{2, 29, 0} ? 4 : 5;
   EXPECT_EQ(alone.size(), static_cast<size_t>(3 * reported * request.ranks()));
   request.door = Door::kPreload;
@@ -312,7 +314,7 @@ INSTANTIATE_TEST_SUITE_P(RealNccl, RealNcclFacts,
                          testing::Values(NcclRelease{2, 28, 9}, NcclRelease{2, 32, 3}),
                          [](const auto& one) { return "Nccl2_" + std::to_string(one.param.minor); });
 
-// The release lacks what the program needs: nothing is run, and the driver says why.
+// The release lacks a function that the whole program needs. The driver runs nothing and says why.
 TEST_F(ScratchTest, ProgramThatNeedsANewerReleaseIsSkippedVisibly) {
   const NcclRelease release = {2, 21, 5};
   REAL_NCCL_REQUIRE_RELEASE(release);
@@ -322,7 +324,8 @@ TEST_F(ScratchTest, ProgramThatNeedsANewerReleaseIsSkippedVisibly) {
             "driver: skipped windows: NCCL 2.21.5 has no ncclCommWindowRegister, which came with 2.27.3\n");
 }
 
-// The release lacks what one call of the program needs: that call is skipped, and the others are made.
+// The release lacks a function that one call of the program needs. The driver skips that call and makes the
+// others.
 TEST_F(ScratchTest, CallThatNeedsANewerReleaseIsSkippedVisibly) {
   const NcclRelease release = {2, 21, 5};
   REAL_NCCL_REQUIRE_RELEASE(release);

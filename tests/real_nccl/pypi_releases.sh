@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs releases of NCCL that PyPI has through every door of the matrix.
-#   tests/real_nccl/pypi_releases.sh all [BUILD_FOLDER]       every release from 2.18 on, on dgx_h100 and dgx_a100: half an hour, 9 GB of wheels
-#   tests/real_nccl/pypi_releases.sh newest [BUILD_FOLDER]    the newest, on dgx_h100 and dgx_b200: for a weekly job. A CUDA function that
-#                                                             the stand-in lacks, or a changed log line or plugin interface, shows here first
-# Prints the results as a table for docs/results/real-nccl.md, and writes them to BUILD_FOLDER/nccl_releases.json. Exit codes: those of real_nccl_matrix; 2 usage; 4 a
-# release could not be downloaded.
+# Runs releases of NCCL that PyPI has, with every way to load DynamICCL (a "door" of real_nccl_matrix).
+#   tests/real_nccl/pypi_releases.sh all [BUILD_FOLDER]
+#     runs every release from 2.18 on, on dgx_h100 and dgx_a100: half an hour, 9 GB of wheels
+#   tests/real_nccl/pypi_releases.sh newest [BUILD_FOLDER]
+#     runs the newest release on dgx_h100 and dgx_b200, as a weekly job does. It shows first when the stand-in lacks a
+#     CUDA function, or when a log line or a plugin interface has changed
+# Prints the results as a table for docs/results/real-nccl.md, and writes them to BUILD_FOLDER/nccl_releases.json. Exit
+# codes: those of real_nccl_matrix; 2 usage; 4 a release could not be downloaded, or the build or PyPI's list is
+# missing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -20,7 +23,8 @@ build="${2:-build/release}"
 [[ -x "$build/tests/real_nccl_matrix" ]] ||
   fail "no $build/tests/real_nccl_matrix" "cmake --build $build --target real_nccl_matrix" 4
 
-# The oldest first. Repackaged wheels (2.26.2.post1) hold the same release.
+# Prints the releases on PyPI, the oldest first. Repackaged wheels (2.26.2.post1) are left out, because they hold the
+# same release.
 releases_on_pypi() {
   local package
   for package in nvidia-nccl-cu12 nvidia-nccl-cu13; do

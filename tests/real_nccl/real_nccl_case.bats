@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# The commands of README.md's first section, on the release that every change is held to.
+# Tests the commands of README.md's first section, on the release that every change must pass.
 
 case_by_command() { TMPDIR="$BATS_TEST_TMPDIR" "$BUILD/tests/real_nccl_case" "$@"; }
 
-# A release that was not fetched is skipped; one that was fetched and cannot be run is a failure.
+# Skips the test when the release was not fetched. A release that was fetched and cannot be run is a failure.
 needs_release() {
   "$BUILD/tests/standin_environment" 2.28.9 dgx_h100 "$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/standin.env" 2>"$BATS_TEST_TMPDIR/why" && return
   local code=$?

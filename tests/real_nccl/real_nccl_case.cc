@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run by command: what a release of NCCL chooses on a machine, with the variables of one's own.
+// Runs one case by command: what a release of NCCL chooses on a machine, with the user's own variables.
 //   real_nccl_case RELEASE MACHINE NODESxRANKS [--program=NAME] [BYTES | NAME=VALUE]...
-// MACHINE is a name of machines/ or the path of such a file. BYTES are the sizes of the five collectives, 1
-// KiB, 1 MiB and 256 MiB unless given. --program names another program of the driver than `collectives`.
-// NAME=VALUE goes into the job's environment, which holds nothing of the caller's; LD_PRELOAD and
-// LD_LIBRARY_PATH are added to those of the harness. Prints a line a call, and where NCCL's whole log is.
-// Exit codes: 0 all calls succeeded, 1 the run failed (says how), 2 usage, 3 the release was not fetched.
+// MACHINE is a name of machines/ or the path of such a file. BYTES are the sizes of the five collectives.
+// Without BYTES they are 1 KiB, 1 MiB and 256 MiB. --program names another program of the driver than
+// `collectives`. NAME=VALUE goes into the job's environment, which holds nothing of the caller's. Values of
+// LD_PRELOAD and LD_LIBRARY_PATH are appended to the harness's own. The command prints one line for each
+// call, and the path of NCCL's whole log. Exit codes: 0 all calls succeeded; 1 the run failed, and a message
+// says how; 2 usage; 3 the release was not fetched.
 #include <unistd.h>
 
 #include <cstdio>
@@ -31,7 +32,7 @@ bool ParseWorld(const char* word, RunRequest* request) {
          word[end] == '\0' && request->nodes > 0 && request->ranks_per_node > 0;
 }
 
-// --program=NAME, BYTES or NAME=VALUE.
+// Parses --program=NAME, BYTES or NAME=VALUE.
 bool ParseWord(const std::string& word, RunRequest* request) {
   constexpr std::string_view kProgram = "--program=";
   if (word.starts_with(kProgram)) {
@@ -58,11 +59,11 @@ std::optional<RunRequest> ParseRequest(int count, char** words) {
     if (!ParseWord(words[word], &request)) return std::nullopt;
   }
   if (request.bytes.empty()) request.bytes = {1024, 1 << 20, 256 << 20};
-  request.limit_s = 600;  // 128 ranks initialise in half a minute
+  request.limit_s = 600;  // 128 ranks need half a minute to initialise
   return request;
 }
 
-// The line of NCCL's log that says how many channels there are.
+// Returns the text of the line of NCCL's log that says how many channels there are.
 std::string ChannelsLine(const std::string& output) {
   const size_t text = output.find(" coll channels");
   if (text == std::string::npos) return "";

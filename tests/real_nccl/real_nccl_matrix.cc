@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix by command:
+// Runs the matrix of cells (matrix_cell.h) by command:
 //   real_nccl_matrix [--decisions N | --choices FILE] [--releases A,B|all] [--machines M,N] [--doors D,E|all]
 //   [--worlds 2x8,1x4] [--json FILE]
-// With --decisions, worlds of four processes that take N decisions a rank, in 2.28.9, 2.30.7 and 2.32.3
-// unless releases are named (long_run.h). With --choices, what the releases choose by themselves is written
-// to FILE (docs/formats/nccl_choices.md); what FILE has of others stays. `--releases all` are those in the
-// user's cache. A named release that is not there is skipped, and said; one that is there and cannot be run
-// fails. Exit codes: 0 every cell that was run holds, 1 one does not, 2 usage, 3 nothing could be run.
+// With --decisions, worlds of four processes take N decisions on each rank instead (long_run.h). They use
+// 2.28.9, 2.30.7 and 2.32.3 unless releases are named. With --choices, the releases' own choices are written
+// to FILE (docs/formats/nccl_choices.md), and FILE's other entries stay. `--releases all` means all releases
+// in the user's cache. A named release that is not in the cache is skipped with a message. A release that is
+// in the cache and cannot be run fails. Exit codes: 0 every cell that was run holds; 1 a cell fails; 2 usage;
+// 3 nothing could be run.
 #include <unistd.h>
 
 #include <cstdio>
@@ -49,7 +50,8 @@ std::vector<std::string> Words(const std::string& list) {
   return words;
 }
 
-// Appends what `parse` makes of each word; false at the first that it cannot read.
+// Replaces *out with the parsed words of the list. Returns false at the first word that `parse` rejects, and
+// for an empty list.
 template <typename Value, typename Parse>
 bool ReadList(const std::string& list, Parse&& parse, std::vector<Value>* out) {
   out->clear();
@@ -167,7 +169,7 @@ int ExitCode(const std::vector<CellResult>& results) {
   return skipped == results.size() ? 3 : 0;
 }
 
-// The decisions of one release, as one object of the JSON file.
+// Runs the decisions of one release. Returns the result as one object of the JSON file.
 nlohmann::json RunDecisions(const NcclRelease& release, uint64_t decisions, const std::string& scratch,
                             bool* holds) {
   const LongRunResult result = RunLong({.release = release, .decisions = decisions, .scratch = scratch});
@@ -195,7 +197,8 @@ int RunAllDecisions(const Arguments& arguments, const std::string& scratch) {
   return holds ? 0 : 1;
 }
 
-// False where something was run and failed. The file is whole after each world.
+// Adds the choices of one release to the file, which is whole after each world. Returns false when a run or a
+// write failed.
 bool MakeChoices(const Arguments& arguments, const NcclRelease& release, const std::string& scratch,
                  dynamiccl::NcclChoices* choices) {
   bool made = true;

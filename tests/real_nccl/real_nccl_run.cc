@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the driver's command line. Paths of the built objects come from CMake.
+// Builds the driver's command line and runs it. CMake passes the paths of the built objects.
 #include "tests/real_nccl/real_nccl_run.h"
 
 #include <algorithm>
@@ -46,12 +46,12 @@ Environment JobEnvironment(const RunRequest& request) {
   const std::string folder = FindNcclLibraryFolder(request.release).value_or("");
   Environment environment = {
       {"PATH", "/usr/bin:/bin"},
-      {"HOME", request.scratch_folder},  // no ~/.nccl.conf
+      {"HOME", request.scratch_folder},  // a folder without .nccl.conf
       {"LD_PRELOAD", REAL_NCCL_STANDIN},
       {"LD_LIBRARY_PATH", std::string(REAL_NCCL_DRIVER_LIBRARIES) + ":" + folder},
       {"CUDA_STANDIN_MACHINE", MachineFile(request)},
       {"NCCL_TOPO_FILE", WriteTopology(request)},
-      // A suffix, not a path: releases up to 2.20 take nothing else.
+      // The value is a suffix and no path, because releases up to 2.20 accept only a suffix.
       {"NCCL_NET_PLUGIN", "instant"},
       {"NCCL_SOCKET_IFNAME", "lo"},
       {"NCCL_DEBUG", "INFO"},
@@ -68,7 +68,7 @@ Environment JobEnvironment(const RunRequest& request) {
 
 namespace {
 
-// `options` select the rank where it has a process of its own.
+// `options` select one rank when each rank has a process of its own.
 std::string CommandLine(const RunRequest& request, const Environment& environment,
                         const std::string& options) {
   std::ostringstream line;
@@ -91,8 +91,8 @@ std::string ReadAll(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Runs the commands side by side and waits for all. Output goes to files, so that no process waits for a
-// reader.
+// Runs the commands side by side and waits for all of them. Output goes to files, so that no process waits
+// for a reader.
 std::vector<RunOutcome> RunTogether(const std::vector<std::string>& commands, const std::string& folder,
                                     bool output_stays) {
   std::ostringstream script;
@@ -117,7 +117,8 @@ std::vector<RunOutcome> RunTogether(const std::vector<std::string>& commands, co
 
 namespace {
 
-// Reading fails when the process ends meanwhile, which getline takes for the end of the file.
+// Returns whether the process maps the file. When the process ends meanwhile, reading fails, and getline
+// reports the end of the file.
 bool Maps(const std::filesystem::path& process, const std::string& path) {
   std::ifstream maps(process / "maps");
   for (std::string line; std::getline(maps, line);) {
@@ -127,7 +128,7 @@ bool Maps(const std::filesystem::path& process, const std::string& path) {
 }
 
 bool MappedBySomebody(const std::string& path) {
-  std::error_code ignored;  // processes come and go
+  std::error_code ignored;  // processes may start and end meanwhile
   for (const auto& process : std::filesystem::directory_iterator("/proc", ignored)) {
     if (Maps(process.path(), path)) return true;
   }
@@ -136,7 +137,7 @@ bool MappedBySomebody(const std::string& path) {
 
 constexpr const char* kSharedMemory = "/dev/shm/";
 
-// Keeps of `names` those that exist and that no living process maps.
+// Keeps only the names that exist and that no living process maps.
 void KeepUnused(std::vector<std::string>* names) {
   std::erase_if(*names, [](const std::string& name) {
     return !std::filesystem::exists(kSharedMemory + name) || MappedBySomebody(kSharedMemory + name);
@@ -190,7 +191,8 @@ std::vector<std::string> LeftSharedMemory(const std::vector<std::string>& before
   std::ranges::set_difference(SharedMemoryNames(), before, std::back_inserter(left));
   KeepUnused(&left);
   if (left.empty()) return left;
-  // Another job's, between making and mapping it or between unmapping and removing it.
+  // A file of another job is unmapped for a moment after it is created and before it is removed. A second
+  // look after 500 ms leaves out such files.
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   KeepUnused(&left);
   return left;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's own libnccl.so.2, unmodified, over the CUDA stand-in: 2 nodes of 8 ranks of a DGX H100.
+// Tests NVIDIA's own libnccl.so.2, unmodified, over the CUDA stand-in, with 2 nodes of 8 ranks of a DGX H100.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,9 +17,9 @@ namespace dynamiccl::real_nccl {
 namespace {
 
 constexpr NcclRelease kRelease = {2, 28, 9};
-constexpr size_t kFunctions = 5;  // of the driver's program, for each size
+constexpr size_t kFunctions = 5;  // calls that the driver's program makes for each size
 
-// NCCL's total of a call from the bytes of its TUNING line.
+// Returns NCCL's total of a call from the bytes of its TUNING line.
 size_t TotalBytes(const TuningLine& line, int ranks) {
   const bool shared_out = line.function == "AllGather" || line.function == "ReduceScatter";
   return shared_out ? line.bytes * ranks : line.bytes;
@@ -47,7 +47,8 @@ class RealNccl : public testing::Test {
     return outcome;
   }
 
-  // Two nodes of one rank each, which are processes. Returns what rank 0 says: only it reports choices.
+  // Runs two nodes of one rank each, as two processes. Returns rank 0's outcome, because only rank 0 reports
+  // choices.
   RunOutcome RunTwoProcesses(const Environment& own0, const Environment& own1) {
     request_.nodes = 2;
     request_.ranks_per_node = 1;
@@ -57,7 +58,7 @@ class RealNccl : public testing::Test {
     return outcomes[0];
   }
 
-  // A situation's first call is left to NCCL.
+  // Doubles the calls, because DynamICCL leaves the first call of each function and size to NCCL.
   void IssueEverythingTwice() {
     const std::vector<size_t> once = request_.bytes;
     request_.bytes.insert(request_.bytes.end(), once.begin(), once.end());
@@ -99,14 +100,14 @@ TEST_F(RealNccl, OwnChoiceIsTheMinimumOfTheTableItHandsToATuner) {
 
 struct Asked {
   std::string function;   // as NCCL prints it
-  size_t max_bytes = 0;   // NCCL's total; the first row that fits counts
+  size_t max_bytes = 0;   // NCCL's total; the first row that fits is used
   std::string algorithm;  // as NCCL prints it
   std::string protocol;
   int channels = 0;
 };
 
-// Few channels for small messages: NCCL gives a channel at least 32 KiB of traffic and takes away what is too
-// much.
+// Small messages get few channels, because NCCL gives each channel at least 32 KiB of traffic and removes
+// surplus channels.
 const Asked kAsked[] = {
     {"AllReduce", 65536, "RING", "LL", 1},          {"AllReduce", 16 << 20, "TREE", "LL128", 2},
     {"AllReduce", 1 << 30, "RING", "SIMPLE", 5},    {"AllGather", 65536, "RING", "LL128", 1},
@@ -122,7 +123,7 @@ std::string LowerCase(std::string text) {
   return text;
 }
 
-// The rules as the CSV of NCCL's example tuner, which has them match from the first line on.
+// Writes the rules as the CSV of NCCL's example tuner, in which the first matching line is used.
 std::string WriteRules(const std::string& folder) {
   const std::string path = folder + "/rules.csv";
   std::ofstream file(path);

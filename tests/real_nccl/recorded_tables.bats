@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# What NCCL was seen to do on an H100 is what it does over the stand-in: recorded/ holds the cost tables and choices of two ranks that
-# shared an H100 over loopback sockets on 2026-11-26 (docs/results/gpu.md says how). Every number of the tables must be the same.
+# Checks that NCCL does over the stand-in what it did on an H100. recorded/ holds the cost tables and choices of two
+# ranks that shared an H100 over loopback sockets on 2026-11-26 (docs/results/gpu.md has the method). Every number of
+# the tables must be the same.
 
 load release
 
@@ -10,7 +11,7 @@ setup() {
   recorded="$SOURCE/tests/real_nccl/recorded/h100-sockets"
 }
 
-# The benchmark that was run on the H100 (benchmarks/gpu/lease.sh, part tables), with its plugin.
+# Runs the benchmark and the plugin that were run on the H100 (benchmarks/gpu/lease.sh, part tables).
 run_over_standin() {
   local collective standin
   mapfile -t standin <standin.env

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Loaded by the .bats files beside it.
+# The .bats files of this folder load this file.
 
-# Of `standin_environment RELEASE ... 2>why || not_run $?`: a release that was not fetched (3) is skipped; one that was fetched and
-# cannot be run is a failure.
+# Ends a test after `standin_environment RELEASE ... 2>why || not_run $?`. Exit code 3 means that the release was not
+# fetched, and the test is skipped. A release that was fetched and cannot be run is a failure.
 not_run() { # EXIT_CODE
   cat why
   [ "$1" -eq 3 ] || return 1

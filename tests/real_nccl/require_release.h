@@ -6,8 +6,8 @@
 
 #include "tests/real_nccl/nccl_release.h"
 
-// Skips the test where the release was not fetched, and fails it where the release was fetched and cannot be
-// run. In the body of a test or in SetUp.
+// Skips the test when the release was not fetched. Fails the test when the release was fetched but cannot be
+// run. Use the macro in the body of a test or in SetUp.
 #define REAL_NCCL_REQUIRE_RELEASE(release)                                          \
   if (const std::string not_fetched = WhyNotFetched(release); !not_fetched.empty()) \
     GTEST_SKIP() << not_fetched;                                                    \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# `dynamiccl run` on a job over NVIDIA's NCCL and the CUDA stand-in: what it says at its end came of the settings, with NCCL's own log
-# and DynamICCL's decisions as proof.
+# Tests `dynamiccl run` on a job over NVIDIA's NCCL and the CUDA stand-in. At its end the command reports which settings
+# took effect. NCCL's own log and DynamICCL's decisions are the proof.
 
 load release
 
@@ -10,7 +10,7 @@ setup() {
   mkdir ids
 }
 
-# job RELEASE ASSIGNMENT... -- OPTION...: two nodes of two ranks under `dynamiccl run`
+# job RELEASE ASSIGNMENT... -- OPTION...: runs two nodes of two ranks under `dynamiccl run`.
 job() {
   local release="$1" assignments=()
   shift
@@ -35,7 +35,7 @@ job() {
   [[ "$output" == *"NO   NCCL_MAX_CHANNELS=4: "*"did you mean NCCL_MAX_NCHANNELS?"* ]]
   [[ "$output" == *"NO   "*"rules.csv:2: AllGather Ring/LL/1: "* ]]
   [[ "$output" == *"yes  DYNAMICCL_RULES="* ]]
-  # The first call of a kind stays NCCL's.
+  # The first call of each function and size is left to NCCL, so only the second call shows the rule.
   [[ "$output" == *"AllReduce 1048576 launched 1 ncclDevKernel_AllReduce_Sum_f32_TREE_"* ]]
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads NCCL's TUNING lines:
+// Parses NCCL's TUNING lines. From 2.24 on a line has this form:
 //   <host>:<pid>:<tid> [<device>] NCCL INFO AllReduce: 1024 Bytes -> Algo TREE proto LL
 //   channel{Lo..Hi}={0..0}
-// and before 2.24
+// Before 2.24 it has this form:
 //   <host>:<pid>:<tid> [<device>] NCCL INFO 1024 Bytes -> Algo 0 proto 0 time 25.268644
 #include "tests/real_nccl/tuning_log.h"
 

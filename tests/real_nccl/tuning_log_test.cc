@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's TUNING lines as the releases print them.
+// Tests the parser with NCCL's TUNING lines as the releases print them.
 #include "tests/real_nccl/tuning_log.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A regression of NCCL that upgrades bring and take away, found without a GPU: NVIDIA/nccl#1946. From 2.25.1
-// to 2.28.9 the search on Ampere GPUs whose adapters sit on different processors finds no tree within its
-// limits and settles for one adapter; releases before and after use all.
+// Tests a regression of NCCL in 2.25.1 to 2.28.9 (NVIDIA/nccl#1946). It concerns Ampere GPUs whose adapters
+// sit on different processors. The search finds no tree within its limits and uses only one adapter. Earlier
+// and later releases use all adapters.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -19,9 +19,9 @@ const NcclWorld kWorld{"two_a800", 2, 2};
 
 struct Expected {
   NcclRelease release;
-  int channels;           // of the communicator
-  double tree_gbps;       // of a channel of the tree between nodes
-  const char* tree_path;  // the longest between a GPU and its adapter
+  int channels;           // channels of the communicator
+  double tree_gbps;       // of each channel of the tree between nodes
+  const char* tree_path;  // the longest path between a GPU and its adapter
   std::set<int> tree_adapters;
 };
 
@@ -29,7 +29,7 @@ void PrintTo(const Expected& expected, std::ostream* out) {
   *out << expected.release.text();
 }
 
-// Adapters in the graph called `id` of a file of NCCL_GRAPH_DUMP_FILE.
+// Returns the adapters of the graph called `id` in a file of NCCL_GRAPH_DUMP_FILE.
 std::set<int> AdaptersOfGraph(const std::string& path, const std::string& id) {
   static const std::regex kNet(R"re(<net dev="([^"]+)")re");
   std::set<int> adapters;
@@ -40,7 +40,7 @@ std::set<int> AdaptersOfGraph(const std::string& path, const std::string& id) {
       inside = line.find(" id=\"" + id + "\"") != std::string::npos;
     std::smatch net;
     if (inside && std::regex_search(line, net, kNet))
-      adapters.insert(std::stoi(net[1], nullptr, 0));  // "0", "0x1"
+      adapters.insert(std::stoi(net[1], nullptr, 0));  // written as "0" or "0x1"
   }
   return adapters;
 }

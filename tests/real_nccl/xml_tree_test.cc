@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The XML of NCCL's topologies and graphs.
+// Tests reading and writing the XML of NCCL's topologies and graphs.
 #include "tests/real_nccl/cuda_standin/xml_tree.h"
 
 #include <gtest/gtest.h>

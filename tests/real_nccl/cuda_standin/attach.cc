@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the NCCL library of this process and redirects its private copy of the CUDA runtime, and the
-// program's own where it has one. Runs before
-// main: the program must be linked with NCCL, or NCCL preloaded.
+// Redirects CUDA functions of this process to the stand-in before main runs. It patches the private copy of
+// the CUDA runtime inside NCCL's library. It also patches the program's own copy where the program links the
+// CUDA runtime statically. The program must be linked with NCCL, or NCCL must be preloaded.
 #include <link.h>
 
 #include <cctype>
@@ -35,7 +35,7 @@ int KeepNccl(dl_phdr_info* info, size_t, void* out) {
   return 1;
 }
 
-// The program itself comes first.
+// dl_iterate_phdr visits the program before its libraries.
 int KeepProgram(dl_phdr_info* info, size_t, void* out) {
   *static_cast<uintptr_t*>(out) = info->dlpi_addr;
   return 1;
@@ -46,14 +46,16 @@ bool IsRuntimeFunction(const std::string& name) {
          std::isupper(static_cast<unsigned char>(name[4])) != 0;
 }
 
-// What a function is replaced by; null leaves it alone.
+// Returns the replacement of a function. Null means that the function keeps its own code.
 const void* ReplacementFor(const std::string& name) {
   if (!IsRuntimeFunction(name)) return FindNcclHook(name);
   if (const void* ours = FindRuntimeFunction(name)) return ours;
-  return MakeMissingFunction(strdup(name.c_str()));  // the name stays, the stub prints it
+  // The copy of the name is never freed, because the stub prints it.
+  return MakeMissingFunction(strdup(name.c_str()));
 }
 
-// A program that is linked with the static CUDA runtime has a private copy too, as NCCL has.
+// Redirects the CUDA runtime that a program links statically. Does nothing when the program's symbols cannot
+// be read.
 void RedirectRuntimeOfProgram() {
   uintptr_t program_address = 0;
   dl_iterate_phdr(KeepProgram, &program_address);
@@ -68,7 +70,8 @@ void RedirectRuntimeOfProgram() {
   }
 }
 
-// Number of functions redirected, negative when one could not be.
+// Returns the number of redirected functions. Returns -1 with a message on stderr when the library cannot be
+// read or patched.
 int Redirect(const LoadedLibrary& library) {
   std::string error;
   const auto functions = ReadFunctionSymbols(library.path, &error);

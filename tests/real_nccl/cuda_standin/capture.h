@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream capture: a state of the thread. The graph keeps no nodes, since nothing could be replayed; it lives
-// until the capture ends.
+// Stream capture is a state of a thread. The graph keeps no nodes, because the stand-in cannot replay it. The
+// graph lives until the capture ends.
 #pragma once
 
 namespace cuda_standin {
 
-// Of the calling thread, for all its streams. An end destroys the graph: objects that it retained go.
+// Starts or ends the capture of all streams of the calling thread. The end destroys the graph and the user
+// objects that the graph retained.
 void SetCapturing(bool on);
 bool Capturing();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine code of the redirections: "mov rax, address; jmp rax", and the same with a name in the first
-// argument.
+// Writes the machine code of the redirections. A redirection is "mov rax, address; jmp rax". The stub of a
+// missing function first loads the function's name into rdi, the first argument.
 #include "tests/real_nccl/cuda_standin/code_patch.h"
 
 #include <sys/mman.h>
@@ -15,8 +15,8 @@ namespace cuda_standin {
 namespace {
 
 constexpr size_t kJumpBytes = 12;
-constexpr size_t kStubBytes = 32;          // mov rdi, name (10 bytes) and the jump, rounded up
-constexpr size_t kStubArenaBytes = 65536;  // 2048 stubs: a library has about 450 functions
+constexpr size_t kStubBytes = 32;          // mov rdi, name (10 bytes) and the jump (12 bytes), rounded up
+constexpr size_t kStubArenaBytes = 65536;  // room for 2048 stubs; the CUDA runtime has about 450 functions
 constexpr int kErrorNotSupported = 801;
 
 std::atomic<uint64_t> missing_calls{0};
@@ -40,7 +40,8 @@ void WriteJump(uint8_t* code, const void* target) {
   code[11] = 0xe0;
 }
 
-// Pages that are writable and executable at once: stubs are added while others run.
+// Returns pages that are writable and executable at once, because stubs are added while other threads run
+// older ones. Null when the pages cannot be mapped.
 uint8_t* StubArena() {
   static uint8_t* arena = [] {
     void* pages = mmap(nullptr, kStubArenaBytes, PROT_READ | PROT_WRITE | PROT_EXEC,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a test program may ask of the preloaded stand-in. The functions are weak: without the stand-in they
-// are null.
+// Functions that a test program may call when the stand-in is preloaded. The references are weak: without the
+// stand-in the functions are null.
 #pragma once
 
 #include <stddef.h>
@@ -12,34 +12,39 @@ extern "C" {
 
 #define CUDA_STANDIN_WEAK __attribute__((weak, visibility("default")))
 
-// Functions redirected in NCCL: 0 when no libnccl.so is loaded or it is stripped, negative when it cannot be
-// patched.
+// Returns how many functions of NCCL are redirected. Returns 0 when no libnccl.so is loaded or its symbols
+// are stripped. Returns a negative number when the library cannot be read or patched.
 CUDA_STANDIN_WEAK int cuda_standin_redirected(void);
-// Devices of one node.
+// Returns the number of devices of one node.
 CUDA_STANDIN_WEAK int cuda_standin_devices(void);
-// Makes `device` of emulated node `node` the calling thread's place. Ranks of one process call it before any
-// NCCL call.
+// Puts the calling thread on `device` of the emulated node `node`. Each rank that is a thread calls this
+// function before any NCCL call.
 CUDA_STANDIN_WEAK void cuda_standin_set_place(int node, int device);
-// A buffer that NCCL takes for device memory; null when memory is out. Freed by cuda_standin_free.
+// Returns a buffer that NCCL accepts as device memory, or null when no memory is left. The caller frees the
+// buffer with cuda_standin_free.
 CUDA_STANDIN_WEAK void* cuda_standin_allocate(size_t bytes);
 CUDA_STANDIN_WEAK void cuda_standin_free(void* buffer);
-// The most bytes of device memory that NCCL held at once on the calling thread's device so far.
+// Returns the largest number of bytes of device memory that NCCL has held at once on the calling thread's
+// device.
 CUDA_STANDIN_WEAK uint64_t cuda_standin_device_memory(void);
-// Kernels that NCCL launched so far. None of them ran.
+// Returns the number of kernels that the process has launched. No kernel runs.
 CUDA_STANDIN_WEAK uint64_t cuda_standin_launches(void);
 
 typedef struct {
-  const char* kernel;  // name of the host function; lives as long as the process
-  unsigned grid;       // blocks: one a channel
-  unsigned block;      // threads of a block
+  const char* kernel;  // name of the kernel; lives as long as the process
+  unsigned grid;       // number of blocks; NCCL launches one for each channel
+  unsigned block;      // threads in each block
 } cuda_standin_launch;
-// Launches by the calling thread so far; `last`, if not null, is filled where there was one.
+// Returns the number of kernels that the calling thread has launched. If `last` is not null, it receives the
+// thread's last launch. Without any launch, the kernel name is empty and the sizes are 0.
 CUDA_STANDIN_WEAK uint64_t cuda_standin_thread_launches(cuda_standin_launch* last);
 
-// Calls of CUDA functions that have no stand-in. Each printed its name to stderr and failed.
+// Returns how often the process called CUDA functions that have no stand-in. Each such call printed the
+// function's name on stderr and failed.
 CUDA_STANDIN_WEAK uint64_t cuda_standin_missing_calls(void);
 
-// From now on the calling thread's streams are (not) being captured into a graph, which keeps nothing.
+// Starts the capture of the calling thread's streams when `on` is not 0, and ends it when `on` is 0. The
+// captured graph keeps nothing.
 CUDA_STANDIN_WEAK void cuda_standin_capture(int on);
 
 #ifdef __cplusplus

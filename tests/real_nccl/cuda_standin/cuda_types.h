@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public CUDA types that cross the stand-in's border, by our own declarations: no CUDA header is needed.
+// Declares the public CUDA types that NCCL passes to the stand-in. The stand-in uses these declarations
+// instead of CUDA's headers.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,7 @@
 
 namespace cuda_standin {
 
-// cudaError_t and CUresult: the numbers below mean the same in both.
+// Values of cudaError_t and CUresult. Each number below has the same meaning in both types.
 enum CudaError : int {
   kSuccess = 0,
   kInvalidValue = 1,
@@ -21,9 +22,9 @@ enum CudaError : int {
 };
 
 using Stream = void*;
-using DriverHandle = unsigned long long;  // CUdeviceptr and CUmemGenericAllocationHandle
+using DriverHandle = unsigned long long;  // stands for CUdeviceptr and CUmemGenericAllocationHandle
 
-// cudaDeviceAttr and CUdevice_attribute, which share their numbers; those NCCL asks for.
+// The device attributes that NCCL reads. cudaDeviceAttr and CUdevice_attribute use the same numbers.
 enum DeviceAttribute : int {
   kMaxThreadsPerBlock = 1,
   kMaxSharedMemoryPerBlock = 8,
@@ -47,7 +48,8 @@ enum DeviceAttribute : int {
   kMulticast = 132,
 };
 
-// The value, 0 for an attribute that the machine has not (DMA-BUF, host NUMA id among them).
+// Returns the value of an attribute. Returns 0 for an attribute that the machine does not have, such as
+// DMA-BUF or the host NUMA id.
 int AttributeValue(int attribute, int device);
 
 }  // namespace cuda_standin

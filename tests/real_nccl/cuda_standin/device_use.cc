@@ -16,10 +16,10 @@ struct Use {
 
 struct UseTable {
   std::mutex mutex;
-  std::map<std::pair<int, int>, Use> of_gpu;  // by node and device
+  std::map<std::pair<int, int>, Use> of_gpu;  // keyed by node and device
 };
 
-// Leaked: NCCL's threads may free memory while the process exits.
+// The table is never destroyed, because NCCL's threads may free memory while the process exits.
 UseTable& Table() {
   static auto* table = new UseTable;
   return *table;

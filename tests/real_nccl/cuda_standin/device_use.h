@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory that NCCL holds on each emulated GPU. A program's own buffers (cuda_standin_allocate) and
-// memory of other processes do not count.
+// Counts the device memory that NCCL holds on each emulated GPU. Buffers of cuda_standin_allocate and memory
+// of other processes do not count.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 
 namespace cuda_standin {
 
-// Adds to what NCCL holds; negative bytes are given back. Thread-safe.
+// Adds `bytes` to the memory that NCCL holds on `gpu`. A negative number means that NCCL freed memory.
+// Thread-safe.
 void CountDeviceMemory(const Place& gpu, int64_t bytes);
 
-// Returns the most bytes that NCCL held at once so far.
+// Returns the largest number of bytes that NCCL has held at once on `gpu`. Thread-safe.
 uint64_t MostDeviceMemory(const Place& gpu);
 
 }  // namespace cuda_standin

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA driver: devices, contexts and questions about pointers.
+// Implements the CUDA driver's functions for devices, contexts and pointer attributes.
 #include <cstring>
 
 #include "tests/real_nccl/cuda_standin/cuda_types.h"
@@ -35,7 +35,8 @@ int DeviceGetAttribute(int* value, int attribute, int device) {
   return kSuccess;
 }
 
-// Differs between nodes too: NCCL takes two ranks with the same one for two ranks on one GPU.
+// The UUID depends on the device and on the node. NCCL treats two ranks with the same UUID as two ranks on
+// one GPU.
 int DeviceGetUuid(char* uuid, int device) {
   std::memset(uuid, 0, 16);
   uuid[0] = static_cast<char>(device + 1);
@@ -48,7 +49,7 @@ int GetErrorString(int, const char** text) {
   return kSuccess;
 }
 
-// A context is its device's number, moved away from null.
+// A context handle is the device number plus kFirstContext, so that no context is null.
 constexpr uintptr_t kFirstContext = 0x1000;
 
 int CtxGetCurrent(void** context) {
@@ -75,7 +76,7 @@ int MemGetAddressRange(DriverHandle* start, size_t* bytes, DriverHandle address)
   return kSuccess;
 }
 
-// CUpointer_attribute, those NCCL asks for.
+// The values of CUpointer_attribute that NCCL reads.
 enum PointerAttribute : int {
   kMemoryType = 2,
   kDevicePointer = 3,
@@ -111,7 +112,7 @@ int PointerGetAttribute(void* out, int attribute, DriverHandle address) {
     case kGpuDirectCapable:
       number(1);
       break;
-    case kLegacyIpcCapable:  // cudaMalloc's memory is, virtual memory is not
+    case kLegacyIpcCapable:  // memory of cudaMalloc is capable, virtual memory is not
       number(block->shared ? 0 : 1);
       break;
     case kAllowedHandleTypes:

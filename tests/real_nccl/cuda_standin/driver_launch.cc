@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA driver: kernels and memory operations in streams; and the names that NCCL before 2.21 looks up in
-// libcuda.so.1.
+// Implements the CUDA driver's functions for kernels and for memory operations in streams. It also exports
+// cuGetProcAddress, which NCCL before 2.21 looks up in libcuda.so.1.
 #include <cstring>
 
 #include "tests/real_nccl/cuda_standin/cuda_types.h"
@@ -14,9 +14,11 @@ int Succeed() {
   return kSuccess;
 }
 
-// A program's own kernels: a module is nothing, a function of it is its name, as long as the process lives.
+// Loads a program's own kernels. Nothing but the first four bytes of the module is read. The handle of a
+// kernel is the address of a copy of its name, which lives as long as the process.
 int ModuleLoadData(void** module, const void* image) {
-  // Of a file that nvcc made for several architectures (fatbinary_section.h of the CUDA Toolkit).
+  // The first four bytes of a file that nvcc made for several architectures (fatbinary_section.h of the CUDA
+  // Toolkit).
   constexpr uint32_t kFatBinary = 0xba55ed50;
   uint32_t magic = 0;
   std::memcpy(&magic, image, sizeof magic);
@@ -35,7 +37,7 @@ int LaunchKernel(const void* kernel, unsigned grid, unsigned, unsigned, unsigned
   return kSuccess;
 }
 
-// The head of CUlaunchConfig (cuda.h).
+// The first members of CUlaunchConfig (cuda.h).
 struct LaunchConfiguration {
   unsigned grid_x, grid_y, grid_z, block_x;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA driver: virtual memory (cuMem*) and multicast objects. Physical memory is a piece of an unlinked
-// file, so that it can be mapped several times and handed to other processes as a file descriptor, as NCCL
-// does.
+// Implements the CUDA driver's virtual memory (cuMem*) and multicast objects. Physical memory is a piece of
+// an unlinked file. NCCL can therefore map it several times and pass it to other processes as a file
+// descriptor.
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,18 +23,18 @@
 namespace cuda_standin {
 namespace {
 
-constexpr size_t kGranularity = 2 << 20;  // of all GPUs NCCL supports
+constexpr size_t kGranularity = 2 << 20;  // bytes; equal on all GPUs that NCCL supports
 constexpr int kLocationDevice = 1;        // CU_MEM_LOCATION_TYPE_DEVICE
 constexpr int kHandlePosixFile = 1;       // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 constexpr int kHandleFabric = 8;          // CU_MEM_HANDLE_TYPE_FABRIC
 
-// CUmemFabricHandle (cuda.h): 64 bytes, whose content is the driver's own.
+// The layout of CUmemFabricHandle (cuda.h): 64 bytes, whose content only the driver defines.
 struct FabricHandle {
   PieceName name;
   unsigned char rest[64 - sizeof(PieceName)];
 };
 
-// CUmemAllocationProp (cuda.h).
+// The layout of CUmemAllocationProp (cuda.h).
 struct AllocationProperties {
   int type;
   int handle_types;
@@ -48,12 +48,13 @@ struct AllocationProperties {
 };
 static_assert(sizeof(AllocationProperties) == 32, "CUmemAllocationProp");
 
-// Lives until its handle is released and all mappings are gone.
+// One allocation of physical memory. It lives until its handle is released and all of its mappings are gone.
 struct Physical {
   Piece piece;
   AllocationProperties properties;
   std::atomic<int> references{1};
-  // Bytes that it takes of a GPU's memory; 0 if it is host memory, a multicast object or imported.
+  // Bytes that this allocation takes of a GPU's memory. The number is 0 for host memory, multicast objects
+  // and imported memory.
   int64_t device_bytes = 0;
   Place gpu = {};
 };
@@ -225,7 +226,7 @@ int GetPropertiesFromHandle(AllocationProperties* out, DriverHandle handle) {
   return kSuccess;
 }
 
-// CUmulticastObjectProp (cuda.h), its head.
+// The first members of CUmulticastObjectProp (cuda.h).
 struct MulticastProperties {
   unsigned devices;
   size_t bytes;
@@ -235,7 +236,7 @@ int MulticastCreate(DriverHandle* out, const MulticastProperties* properties) {
   return CreatePhysical(out, properties->bytes, OnThisDevice());
 }
 
-// Binds memory, or an address, to a multicast object.
+// Binds memory or an address to a multicast object. Fails on a machine that lacks multicast binding.
 int MulticastBind() {
   return ThisMachine().lacks.multicast_binding ? kIllegalState : kSuccess;
 }

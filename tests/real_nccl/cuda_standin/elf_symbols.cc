@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the section headers of an ELF file. Every offset in the file is checked against its size before it is
-// followed.
+// Reads function symbols by walking the section headers of an ELF file. Each offset is checked against the
+// file's size before it is used.
 #include "tests/real_nccl/cuda_standin/elf_symbols.h"
 
 #include <elf.h>
@@ -15,8 +15,8 @@
 namespace cuda_standin {
 namespace {
 
-// A file mapped for reading, unmapped at the end of its scope: only the pages of the symbol table are ever
-// read.
+// Maps a file for reading and unmaps it in the destructor. The kernel loads only the pages that are read,
+// mainly those of the symbol table.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path) {
@@ -36,7 +36,8 @@ class MappedFile {
 
   bool valid() const { return start_ != MAP_FAILED; }
 
-  // `count` values of T at `offset`, or none when they do not lie in the file.
+  // Returns `count` values of T at `offset`. The result is empty when the values do not lie in the file or
+  // are not aligned.
   template <typename T>
   std::span<const T> Values(uint64_t offset, uint64_t count) const {
     if (offset > size_ || count > (size_ - offset) / sizeof(T) || offset % alignof(T) != 0) return {};

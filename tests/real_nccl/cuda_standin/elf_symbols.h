@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which functions a library holds, its local ones included: read from the .symtab of its file.
+// Lists the functions of a library, including local ones. The list comes from the .symtab section of the
+// library's file.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,11 @@ namespace cuda_standin {
 
 struct FunctionSymbol {
   std::string name;
-  uint64_t offset = 0;  // from the address that the library was loaded at
+  uint64_t offset = 0;  // from the address where the library is loaded
 };
 
-// Empty where the file is stripped. Nothing, with *error set, where it cannot be read, is cut, or is no ELF
-// file of 64 bits for x86-64.
+// Returns the functions of the file at `path`. The list is empty when the file is stripped. Returns nothing
+// and sets *error when the file cannot be read, is cut, or is no 64-bit ELF file for x86-64.
 std::optional<std::vector<FunctionSymbol>> ReadFunctionSymbols(const std::string& path, std::string* error);
 
 }  // namespace cuda_standin

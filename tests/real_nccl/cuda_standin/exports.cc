@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's names for programs that open the shared runtime or the driver themselves, as DynamICCL's own do:
-// each is a jump to the stand-in's function of that name, whatever its parameters. NCCL needs none of them.
+// Exports CUDA's names for programs that open the CUDA runtime or the driver themselves, as DynamICCL's
+// programs do. Each name jumps to the stand-in's function of that name and keeps all arguments. NCCL needs
+// none of these names.
 #include "tests/real_nccl/cuda_standin/function_table.h"
 
-// X(name, its number)
+// Each row is X(name, index in cuda_standin_exports).
 // clang-format off: it splits long lists another way each time
 #define CUDA_STANDIN_RUNTIME_EXPORTS(X) \
   X(cudaGetDeviceCount, 0)              \
@@ -37,7 +38,7 @@
 // clang-format on
 
 extern "C" {
-// Filled before main; read by the jumps below.
+// FillExports fills this table before main. The jumps below read it.
 __attribute__((visibility("hidden"))) const void* cuda_standin_exports[27];
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks functions up by name.
+// Finds functions of the stand-in by name.
 #include "tests/real_nccl/cuda_standin/function_table.h"
 
 #include <map>
@@ -38,7 +38,7 @@ const void* FindDriverFunction(const char* name) {
   for (const auto& table : {DriverDeviceFunctions(), DriverMemoryFunctions(), DriverLaunchFunctions()}) {
     if (const void* address = FindIn(table, name)) return address;
   }
-  // One stub a name, kept with the name for the life of the process.
+  // Each unknown name gets one stub. The stub and its name are kept for the life of the process.
   static std::mutex mutex;
   static auto* stubs = new std::map<std::string, void*>;
   const std::lock_guard<std::mutex> lock(mutex);

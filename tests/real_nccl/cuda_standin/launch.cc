@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts launches, and knows kernels by the addresses of their host functions.
+// Counts kernel launches and finds kernel names by the addresses of the kernels' host functions.
 #include "tests/real_nccl/cuda_standin/launch.h"
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace {
 
 std::atomic<uint64_t> launches{0};
 
-// Leaked: NCCL's threads may launch while the process exits.
+// The map is never destroyed, because NCCL's threads may launch kernels while the process exits.
 std::map<const void*, std::string>& Names() {
   static auto* names = new std::map<const void*, std::string>;
   return *names;
@@ -24,7 +24,8 @@ ThreadLaunches& OfThisThread() {
   return of_thread;
 }
 
-// The name within "_Z<length><name><parameters>"; empty for what is no function of a kernel.
+// Returns <name> of a mangled "_Z<length><name><parameters>". The result is empty when the symbol is no
+// function of a kernel.
 std::string KernelName(const std::string& mangled) {
   if (!mangled.starts_with("_Z") || mangled.find("Kernel") == std::string::npos) return "";
   size_t digits = 2, length = 0;
@@ -45,7 +46,7 @@ std::set<std::string>& OwnNames() {
 
 const char* NameOf(const void* kernel) {
   {
-    // The address of an own kernel is that of its name.
+    // The handle of a program's own kernel is the address of its stored name.
     const std::lock_guard<std::mutex> lock(OwnNamesMutex());
     for (const std::string& name : OwnNames()) {
       if (name.c_str() == kernel) return name.c_str();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel launches: counted, described and dropped, since there is nothing to run them on.
+// Counts and describes kernel launches. No kernel runs, because there is no GPU.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,23 @@
 namespace cuda_standin {
 
 struct Launch {
-  const char* kernel =
-      "";              // "ncclDevKernel_AllReduce_Sum_f32_RING_LL"; "unknown" for a function without a name
-  unsigned grid = 0;   // blocks: one a channel
-  unsigned block = 0;  // threads of a block
+  // For example "ncclDevKernel_AllReduce_Sum_f32_RING_LL"; "unknown" for an address without a known name.
+  const char* kernel = "";
+  unsigned grid = 0;   // number of blocks; NCCL launches one for each channel
+  unsigned block = 0;  // threads in each block
 };
 
-// The launches of one thread so far, and its last one.
+// The number of launches of one thread, and its last launch.
 struct ThreadLaunches {
   uint64_t count = 0;
   Launch last;
 };
 
-// Called once, before any launch: the functions of the library loaded at `address`.
+// Stores the names of the kernels among `functions`, which are those of the library at `address`. Call this
+// function once, before any launch: the names are read without a lock.
 void NameKernels(uintptr_t address, std::span<const FunctionSymbol> functions);
 
-// The address that stands for a kernel of the program's own, the same for the same name.
+// Returns the handle of a kernel that the program itself defines. Equal names give equal handles.
 const void* NameOwnKernel(const char* name);
 
 void CountLaunch(const void* kernel, unsigned grid, unsigned block);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the description of a machine.
+// Parses the description of a machine.
 #include "tests/real_nccl/cuda_standin/machine.h"
 
 #include <cstdio>
@@ -61,7 +61,7 @@ bool TakeNumberIfThere(Values* values, const char* key, int* out, std::string* e
   return !values->contains(key) || TakeNumber(values, key, out, error);
 }
 
-// Numbers to a base, at least one.
+// Reads one or more numbers in the given base.
 bool TakeNumbers(Values* values, const char* key, int base, std::vector<int>* out, std::string* error) {
   std::string text;
   if (!TakeText(values, key, &text, error)) return false;
@@ -126,7 +126,7 @@ bool TakePlaces(Values* values, Machine* machine, std::string* error) {
   return false;
 }
 
-// Takes the words of "lacks", which say what does not work on this machine.
+// Reads the value of the key "lacks", which names the parts that do not work on this machine.
 bool TakeLacks(Values* values, Lacks* lacks, std::string* error) {
   if (!values->contains("lacks")) return true;
   std::string text;
@@ -205,7 +205,7 @@ int DeviceAtPciAddress(const Machine& machine, const char* address) {
 }
 
 const Machine& ThisMachine() {
-  // Leaked, because library destructors that run after ours still ask.
+  // The machine is never destroyed, because destructors of other libraries may still read it.
   static const Machine* machine = [] {
     const char* path = std::getenv("CUDA_STANDIN_MACHINE");
     std::string error = "CUDA_STANDIN_MACHINE names no machine file";

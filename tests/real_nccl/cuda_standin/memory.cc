@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the blocks of memory by address.
+// Keeps a table of memory blocks, sorted by address.
 #include "tests/real_nccl/cuda_standin/memory.h"
 
 #include <sys/mman.h>
@@ -14,7 +14,7 @@ namespace cuda_standin {
 namespace {
 
 constexpr size_t kPageBytes = 4096;
-constexpr size_t kLargeFillBytes = 4 * kPageBytes;  // below this, madvise costs more than it saves
+constexpr size_t kLargeFillBytes = 4 * kPageBytes;  // for smaller fills madvise costs more than it saves
 
 size_t RoundedUp(size_t bytes) {
   return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
@@ -25,7 +25,7 @@ struct BlockTable {
   std::map<uintptr_t, MemoryBlock> blocks;
 };
 
-// Leaked: NCCL's threads may free memory while the process exits.
+// The table is never destroyed, because NCCL's threads may free memory while the process exits.
 BlockTable& Table() {
   static auto* table = new BlockTable;
   return *table;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory that is host memory: who allocated what, so that pointers can be asked about.
+// Emulates device memory with host memory. A table keeps every block, so that the stand-in can answer
+// questions about pointers.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,7 @@
 
 namespace cuda_standin {
 
-// Values of cudaMemoryType.
+// The numbers are those of cudaMemoryType.
 enum class MemoryKind { kHost = 1, kDevice = 2, kManaged = 3 };
 
 struct MemoryBlock {
@@ -17,20 +18,20 @@ struct MemoryBlock {
   MemoryKind kind = MemoryKind::kDevice;
   int device = 0;
   int node = 0;
-  bool shared = false;  // a mapping of a file, see driver_memory.cc
+  bool shared = false;  // true for a mapping of a file (driver_memory.cc)
 };
 
-// Thread-safe. Blocks never overlap.
+// The functions of the table are thread-safe. Blocks never overlap.
 void RememberBlock(const MemoryBlock& block);
 std::optional<MemoryBlock> ForgetBlock(uintptr_t address);
-// The block that `address` lies in, its start or not.
+// Returns the block that contains `address`.
 std::optional<MemoryBlock> FindBlock(const void* address);
 
-// Zeroed pages that cost nothing until they are touched; null when address space is out.
+// Returns zeroed pages that use no memory until they are touched. Returns null when no address space is left.
 void* AllocateMemory(size_t bytes, MemoryKind kind);
-// Ignores null and addresses that AllocateMemory did not return.
+// Frees the block that starts at `address`. Ignores null and addresses where no block starts.
 void FreeMemory(void* address);
-// memset; a large fill with zero gives whole pages back instead of touching them.
+// Does what memset does. A large fill with zero releases whole pages instead of writing them.
 void FillMemory(void* address, int value, size_t bytes);
 
 }  // namespace cuda_standin

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands out pieces first-fit from a list of free ranges.
+// Allocates pieces first-fit from a list of free ranges.
 #include "tests/real_nccl/cuda_standin/memory_arena.h"
 
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 namespace cuda_standin {
 namespace {
 
-constexpr size_t kArenaBytes = size_t{1} << 44;  // more than any machine has; pages cost when touched
-constexpr size_t kPieceGrain = 2 << 20;          // cuMemGetAllocationGranularity of all GPUs NCCL supports
+constexpr size_t kArenaBytes = size_t{1} << 44;  // more than any machine has; untouched pages cost nothing
+constexpr size_t kPieceGrain = 2 << 20;  // cuMemGetAllocationGranularity of all GPUs that NCCL supports
 
 struct Held {
   size_t bytes = 0;
@@ -28,12 +28,12 @@ struct Arena {
   std::mutex mutex;
   int file = -1;
   ino_t inode = 0;
-  std::map<size_t, size_t> free;  // offset -> bytes, never adjacent
-  std::map<size_t, Held> held;    // by offset
+  std::map<size_t, size_t> free;  // bytes of each free range, by offset; ranges are never adjacent
+  std::map<size_t, Held> held;    // pieces in use, by offset
 };
 
 Arena* MakeArena() {
-  auto* arena = new Arena;  // leaked: NCCL's threads may free memory while the process exits
+  auto* arena = new Arena;  // never destroyed: NCCL's threads may free memory while the process exits
   struct stat status = {};
   arena->file = memfd_create("cuda_standin", MFD_CLOEXEC);
   if (arena->file < 0 || ftruncate(arena->file, kArenaBytes) != 0 || fstat(arena->file, &status) != 0)
@@ -104,13 +104,13 @@ void ReturnPiece(const Piece& piece) {
   if (row == arena.held.end() || --row->second.shares > 0) return;
   const size_t bytes = row->second.bytes;
   arena.held.erase(row);
-  // Not by fallocate(), which the stand-in replaces (socket_wait.cc).
+  // The system call is made directly, because the stand-in replaces fallocate() (socket_wait.cc).
   syscall(SYS_fallocate, arena.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, piece.offset, bytes);
   AddFree(arena, piece.offset, bytes);
 }
 
 int DescribePiece(const Piece& piece) {
-  // Opened anew, since duplicates share their position.
+  // The file is opened again, because duplicated descriptors share one position.
   const int descriptor = open(("/proc/self/fd/" + std::to_string(piece.file)).c_str(), O_RDWR | O_CLOEXEC);
   if (descriptor < 0) return -1;
   if (lseek(descriptor, static_cast<off_t>(piece.offset), SEEK_SET) >= 0) return descriptor;

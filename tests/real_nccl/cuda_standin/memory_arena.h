@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The physical memory of all emulated devices of this process: pieces of one sparse, unlinked file, so that a
-// world of thousands of allocations needs one file descriptor.
+// Holds the physical memory of all emulated devices of this process. Allocations are pieces of one sparse,
+// unlinked file. Thousands of allocations therefore need only one file descriptor.
 #pragma once
 
 #include <cstddef>
@@ -8,24 +8,27 @@
 
 namespace cuda_standin {
 
-// A share in a piece. The piece is free again, and its pages gone, when all shares were returned; other
-// processes that still map it then see what comes after, as no GPU would show it.
+// A share in a piece of the file. When all shares are returned, the piece is free and its pages are dropped.
+// Another process that still maps the piece then sees the data of the next owner, which no GPU would show.
 struct Piece {
-  int file = -1;  // the arena, or another process's
+  int file = -1;  // this process's file, or another process's
   size_t offset = 0;
 };
 
-// Of this process. Nothing when no file can be made. Thread-safe, like all of these.
+// TakePiece takes a piece of this process's file. It returns nothing when the file cannot be made or is full.
+// SharePiece adds a share, and ReturnPiece gives one back. All functions of this file are thread-safe.
 std::optional<Piece> TakePiece(size_t bytes);
 Piece SharePiece(const Piece& piece);
 void ReturnPiece(const Piece& piece);
 
-// A new file descriptor that says which piece it is: it stands at the piece's offset. Negative on failure.
+// Returns a new file descriptor that identifies the piece: its position is the piece's offset. Returns a
+// negative number on failure.
 int DescribePiece(const Piece& piece);
-// The piece that a descriptor from DescribePiece, of this or another process, stands for.
+// Returns a share in the piece of a descriptor that DescribePiece made, in this or another process.
 std::optional<Piece> FindPiece(int descriptor);
 
-// A piece as bytes, which another process of the same user understands for as long as this one holds it.
+// A piece as plain bytes. Another process of the same user can find the piece by them while this process
+// holds it.
 struct PieceName {
   int process = 0;
   Piece piece;

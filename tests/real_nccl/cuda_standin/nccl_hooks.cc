@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replacements for functions of NCCL (BSD-3-Clause or Apache-2.0 by release). Their names are matched up to
-// the parameters that releases changed; clones that the compiler split off (a '.' in the name) are left
-// alone.
+// Replaces a few functions of NCCL (BSD-3-Clause or Apache-2.0, depending on the release). Names are compared
+// only up to parameters that differ between releases. Clones that the compiler split off have a '.' in their
+// names, and keep their code.
 #include "tests/real_nccl/cuda_standin/nccl_hooks.h"
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kNcclSuccess = 0;
 
-// Which node a rank is on. One process holds the ranks of many nodes, so the thread's place decides, where
-// NCCL_HOSTID does not.
+// Tells NCCL which node a rank is on. One process may hold the ranks of several nodes, so the thread's place
+// decides. Where nodes are separate processes, NCCL_HOSTID makes their hashes differ.
 uint64_t HostHash() {
   constexpr uint64_t kAnyHash = 0x5eed0000;
   uint64_t hash = kAnyHash + static_cast<uint64_t>(ThisPlace().node) * 0x10001;
@@ -24,16 +24,16 @@ uint64_t HostHash() {
   return hash;
 }
 
-// ncclProxySaveOp(comm, op, &needed): no operation needs the proxy thread, which would wait for ever for a
-// kernel to feed it, and ncclCommDestroy for the thread.
+// Replaces ncclProxySaveOp(comm, op, &needed) and reports that no operation needs the proxy thread. The proxy
+// thread would wait for ever for a kernel, and ncclCommDestroy would wait for the proxy thread.
 int NoProxyOperation(void*, void*, bool* needed) {
   if (needed != nullptr) *needed = false;
   return kNcclSuccess;
 }
 
-// ncclCollPreconnect: nothing will be sent, so nothing need be connected. Cost tables are the same with and
-// without. CUDA_STANDIN_CONNECT=1 leaves the function to NCCL: then ranks connect at the first call of each
-// algorithm, and what goes wrong there is seen.
+// Replaces ncclCollPreconnect. Nothing is sent, so nothing needs a connection, and the cost tables stay the
+// same. With CUDA_STANDIN_CONNECT=1 NCCL keeps its own function. Ranks then connect at the first call of each
+// algorithm, and errors of this step show.
 int SkipConnection() {
   return kNcclSuccess;
 }

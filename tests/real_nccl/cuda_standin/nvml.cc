@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVML (libnvidia-ml.so.1): what NCCL asks about devices. NVLinks are "not supported" here, because they come
-// from the topology file. NCCL calls these through dlsym without a check for null, so all
-// of them must be there.
+// Exports the functions of NVML (libnvidia-ml.so.1) that NCCL calls. The NVLink functions return "not
+// supported", because NVLinks come from the topology file. NCCL finds these functions with dlsym and does not
+// check for null, so all of them must exist.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -17,7 +17,7 @@ namespace {
 
 enum NvmlResult : int { kOk = 0, kBadArgument = 2, kNotSupportedHere = 3, kUnknownDevice = 6 };
 
-using Device = void*;  // nvmlDevice_t: the device's number, moved away from null
+using Device = void*;  // nvmlDevice_t: the device number plus one, so that it is never null
 
 Device HandleOf(int device) {
   return reinterpret_cast<Device>(static_cast<uintptr_t>(device) + 1);
@@ -29,20 +29,20 @@ unsigned DeviceCount() {
   return static_cast<unsigned>(ThisMachine().gpu_buses.size());
 }
 
-// nvmlPciInfo_t (nvml.h).
+// The layout of nvmlPciInfo_t (nvml.h).
 struct PciInfo {
   char legacy_address[16];
   unsigned domain, bus, device, device_id, subsystem_id;
   char address[32];
 };
 
-// nvmlPciInfoExt_t (nvml.h).
+// The layout of nvmlPciInfoExt_t (nvml.h).
 struct PciInfoExt {
   unsigned version, domain, bus, device, device_id, subsystem_id, base_class, sub_class;
   char address[32];
 };
 
-// nvmlGpuFabricInfo_v2_t (nvml.h).
+// The layout of nvmlGpuFabricInfo_v2_t (nvml.h).
 struct FabricInfo {
   unsigned version;
   unsigned char cluster[16];
@@ -52,7 +52,8 @@ struct FabricInfo {
   unsigned health;
 };
 
-// As in the topology file: device or board above, NVIDIA's number below.
+// Returns a PCI identity: the device or board number in the upper half, NVIDIA's vendor number in the lower
+// half.
 unsigned WithVendor(int identity) {
   return static_cast<unsigned>(identity) << 16 | 0x10de;
 }
@@ -165,7 +166,7 @@ NVML_FUNCTION int nvmlDeviceGetMemoryErrorCounter(Device, int, int, int, unsigne
   return kOk;
 }
 
-// nvmlConfComputeSystemState_t: three switches, all off.
+// nvmlConfComputeSystemState_t has three switches. All of them are off.
 NVML_FUNCTION int nvmlSystemGetConfComputeState(unsigned* state) {
   state[0] = state[1] = state[2] = 0;
   return kOk;
@@ -186,7 +187,7 @@ NVML_FUNCTION int nvmlDeviceGetNvLinkRemotePciInfo(Device, unsigned, void*) {
 NVML_FUNCTION int nvmlDeviceGetFieldValues(Device, int, void*) {
   return kNotSupportedHere;
 }
-// Nodes of one NVLink domain are one cluster and one clique of it.
+// All nodes of one NVLink domain report the same cluster and the same clique.
 NVML_FUNCTION int nvmlDeviceGetGpuFabricInfoV(Device, FabricInfo* info) {
   const int nodes = ThisMachine().nvlink_domain_nodes;
   if (nodes == 0) return kNotSupportedHere;

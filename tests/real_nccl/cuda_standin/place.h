@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the calling thread stands: which device is current, and which emulated node it belongs to.
+// The place of a thread: its current device, and the emulated node that it belongs to.
 #pragma once
 
 namespace cuda_standin {
@@ -9,7 +9,7 @@ struct Place {
   int node = 0;
 };
 
-// Of the calling thread: at first that of the thread which started it.
+// Returns the place of the calling thread. A new thread starts at the place of the thread that created it.
 Place& ThisPlace();
 
 }  // namespace cuda_standin

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA runtime: streams that are being captured into a graph, and the graph's nodes and objects.
+// Implements the CUDA runtime's functions for stream capture, and for the nodes and objects of the captured
+// graph.
 #include <utility>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace {
 
 constexpr int kNotCapturing = 0, kBeingCaptured = 1;  // cudaStreamCaptureStatus
 
-// cudaUserObject_t: a program's data that lives as long as a graph.
+// cudaUserObject_t: data of a program that lives as long as a graph. The end of the capture calls `destroy`.
 struct UserObject {
   void* data;
   void (*destroy)(void*);
@@ -29,7 +30,7 @@ ThreadCapture& ThisCapture() {
   return capture;
 }
 
-// cudaGraph_t and cudaGraphNode_t: nothing is ever read from them.
+// Returns the handle that stands for every graph, node and user object. The stand-in never reads from it.
 void* Token() {
   static int token = 0;
   return &token;
@@ -97,7 +98,8 @@ std::span<const NamedFunction> RuntimeCaptureFunctions() {
       CUDA_STANDIN_FUNCTION(cudaStreamIsCapturing, StreamIsCapturing),
       CUDA_STANDIN_FUNCTION(cudaStreamGetCaptureInfo_v2, StreamGetCaptureInfo2),
       CUDA_STANDIN_FUNCTION(cudaStreamGetCaptureInfo_v3, StreamGetCaptureInfo3),
-      // CUDA 13 calls version 3 by the plain name; CUDA 12 has no caller of the plain name in NCCL.
+      // NCCL built with CUDA 13 calls version 3 by the plain name. NCCL built with CUDA 12 never calls the
+      // plain name.
       CUDA_STANDIN_FUNCTION(cudaStreamGetCaptureInfo, StreamGetCaptureInfo3),
       CUDA_STANDIN_FUNCTION(cudaThreadExchangeStreamCaptureMode, Succeed),
       CUDA_STANDIN_FUNCTION(cudaStreamUpdateCaptureDependencies, Succeed),
@@ -117,7 +119,7 @@ std::span<const NamedFunction> RuntimeCaptureFunctions() {
 
 }  // namespace cuda_standin
 
-// The driver's question, as DynamICCL asks it (plugin/border/cuda_driver.cc).
+// DynamICCL calls this function of the driver (plugin/border/cuda_driver.cc).
 extern "C" __attribute__((visibility("default"))) int cuStreamIsCapturing(void*, int* status) {
   return cuda_standin::StreamIsCapturing(nullptr, status);
 }

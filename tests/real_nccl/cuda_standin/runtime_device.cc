@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA runtime: devices, their properties and errors.
+// Implements the CUDA runtime's functions for devices, their properties and errors.
 #include <cctype>
 #include <cstdio>
 #include <cstring>
@@ -50,8 +50,8 @@ int DeviceGetAttribute(int* value, int attribute, int device) {
   return kSuccess;
 }
 
-// The head of cudaDeviceProp, equal in CUDA 12 and 13. The structure behind it differs, so nothing behind is
-// written.
+// The first members of cudaDeviceProp, which are equal in CUDA 12 and 13. Later members differ, so the
+// stand-in does not write them.
 struct DevicePropertiesHead {
   char name[256];
   char uuid[16];
@@ -142,7 +142,7 @@ int AttributeValue(int attribute, int device) {
     case kComputeCapabilityMinor:
       return machine.architecture % 10;
     case kMaxSharedMemoryPerMultiprocessor:
-      return machine.shared_memory_bytes + 1024;  // 1 KiB is the system's
+      return machine.shared_memory_bytes + 1024;  // the system reserves 1 KiB
     case kMaxSharedMemoryPerBlockOptin:
       return machine.shared_memory_bytes;
     case kMulticast:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA runtime: kernels, and the way to the driver's functions.
+// Implements the CUDA runtime's functions for kernels, and those that find the driver's functions.
 #include "tests/real_nccl/cuda_standin/cuda_types.h"
 #include "tests/real_nccl/cuda_standin/function_table.h"
 #include "tests/real_nccl/cuda_standin/launch.h"
@@ -12,7 +12,7 @@ int Succeed() {
   return kSuccess;
 }
 
-// dim3 and the head of cudaLaunchConfig_t (driver_types.h).
+// The layouts of dim3 and of the first members of cudaLaunchConfig_t (driver_types.h).
 struct Dimensions {
   unsigned x, y, z;
 };
@@ -29,7 +29,7 @@ int LaunchKernelEx(const LaunchConfiguration* configuration, const void* kernel)
   return LaunchKernel(kernel, configuration->grid, configuration->block);
 }
 
-// cudaFuncAttributes (driver_types.h), as far as it is equal in all releases.
+// The members of cudaFuncAttributes (driver_types.h) that are equal in all releases of CUDA.
 struct FunctionAttributes {
   size_t shared_bytes;
   size_t constant_bytes;
@@ -45,8 +45,8 @@ struct FunctionAttributes {
 
 int FuncGetAttributes(FunctionAttributes* out, const void*) {
   const Machine& machine = ThisMachine();
-  constexpr int kMaxThreads = 1024, kRegisters = 96,
-                kNoPreference = -1;  // 96: what NCCL's kernels are built for
+  // NCCL's kernels are built for 96 registers.
+  constexpr int kMaxThreads = 1024, kRegisters = 96, kNoPreference = -1;
   *out = {0,
           0,
           0,
@@ -60,7 +60,7 @@ int FuncGetAttributes(FunctionAttributes* out, const void*) {
   return kSuccess;
 }
 
-// The driver's name of a kernel is its host symbol here.
+// The driver's handle of a kernel is the address of the kernel's host function.
 int GetFuncBySymbol(const void** function, const void* symbol) {
   *function = symbol;
   return kSuccess;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA runtime: memory. Copies happen at once, on the calling thread.
+// Implements the CUDA runtime's functions for memory. Copies happen at once, on the calling thread.
 #include <unistd.h>
 
 #include <cstring>
@@ -67,7 +67,7 @@ int Memset(void* address, int value, size_t bytes) {
   return kSuccess;
 }
 
-// cudaPointerAttributes (driver_types.h).
+// The layout of cudaPointerAttributes (driver_types.h).
 struct PointerAttributes {
   int kind;
   int device;
@@ -92,7 +92,7 @@ int MemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   return kSuccess;
 }
 
-// What we put in the 64 bytes of a cudaIpcMemHandle_t.
+// The stand-in's content of the 64 bytes of a cudaIpcMemHandle_t.
 struct IpcHandle {
   uint64_t process;
   uint64_t address;
@@ -108,7 +108,8 @@ int IpcGetMemHandle(IpcHandle* handle, void* address) {
   return kSuccess;
 }
 
-// Another process's memory is replaced by fresh memory of that size: no kernel will read what lies there.
+// Memory of another process is replaced by new memory of the same size. Its content does not matter, because
+// no kernel reads it.
 int IpcOpenMemHandle(void** out, IpcHandle handle, unsigned) {
   if (handle.process != static_cast<uint64_t>(getpid()))
     return Allocate(out, handle.bytes, MemoryKind::kDevice);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA runtime: streams, events and memory pools. All work is complete as soon as it is issued.
+// Implements the CUDA runtime's functions for streams, events and memory pools. All work is complete as soon
+// as it is issued.
 #include <atomic>
 #include <cstdint>
 
@@ -11,13 +12,14 @@
 namespace cuda_standin {
 namespace {
 
-// A stream, an event or a pool: an address of its own and a number.
+// A stream, an event or a memory pool. Each has its own address and its own number.
 struct Handle {
   uint64_t id;
-  std::atomic<uint64_t> recorded_at{0};  // of an event: how many were recorded before it; from 1 on
+  // The number of this event in the process's sequence of recorded events, from 1 on; 0 if never recorded.
+  std::atomic<uint64_t> recorded_at{0};
 };
 
-// CUDA's reserved handles (null, legacy and per-thread default stream) are small numbers, no addresses.
+// CUDA's reserved handles (null, legacy and per-thread default stream) are small numbers and no addresses.
 constexpr uintptr_t kLargestReservedHandle = 16;
 
 bool IsOurs(const void* handle) {
@@ -62,8 +64,8 @@ int EventRecord(void* event) {
   return kSuccess;
 }
 
-// Nothing ran, so time is counted in events recorded by the process, a microsecond each: who pairs the wrong
-// events gets a wrong time.
+// Nothing runs, so each event that the process records counts as one microsecond. A program that pairs the
+// wrong events gets a wrong time.
 int EventElapsedTime(float* milliseconds, void* begin, void* end) {
   if (!IsOurs(begin) || !IsOurs(end)) return kInvalidValue;
   const uint64_t from = static_cast<Handle*>(begin)->recorded_at, to = static_cast<Handle*>(end)->recorded_at;
@@ -73,7 +75,7 @@ int EventElapsedTime(float* milliseconds, void* begin, void* end) {
 }
 
 int LaunchHostFunc(Stream, void (*function)(void*), void* data) {
-  if (!Capturing()) function(data);  // a captured one would run at each replay
+  if (!Capturing()) function(data);  // a captured function would run only at a replay
   return kSuccess;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread begins at the place of the one that started it: NCCL initialises communicators of groups and
-// non-blocking ones on threads of its own, and these must know which node they speak for.
+// Starts each thread at the place of the thread that creates it. NCCL initialises grouped and non-blocking
+// communicators on threads of its own. These threads must know the node of their rank.
 #include <dlfcn.h>
 #include <pthread.h>
 

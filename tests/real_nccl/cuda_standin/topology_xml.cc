@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a machine in the words of NCCL's topology file.
+// Writes a machine as NCCL's topology file.
 #include "tests/real_nccl/cuda_standin/topology_xml.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace cuda_standin {
 namespace {
 
-// PCI classes as lspci prints them, and an identity each: NCCL asks for both and decides by the class.
+// PCI classes as lspci prints them, each with an identity. NCCL reads both and decides by the class.
 constexpr const char* kBridge =
     "class=\"0x060400\" vendor=\"0x1000\" device=\"0xc030\" subsystem_vendor=\"0x1000\" "
     "subsystem_device=\"0x0001\"";
@@ -41,7 +41,7 @@ void WriteGpu(const Machine& machine, int device, std::ostream& out) {
     out << "<nvlink target=\"0000:05:00.0\" count=\"" << machine.nvlinks_per_gpu
         << "\" tclass=\"0x068000\"/>";
   }
-  // The speed of a link as NCCL writes it on GB200 and GB300, in MB/s.
+  // 44712 MB/s is the speed of one link that NCCL writes on GB200 and GB300.
   if (machine.c2c_links > 0) out << "<c2c bw=\"44712\" count=\"" << machine.c2c_links << "\"/>";
   out << "</gpu>\n   </pci>\n";
 }
@@ -54,8 +54,8 @@ void WriteAdapter(const Machine& machine, int index, std::ostream& out) {
       << "\" maxconn=\"65536\" gdr=\"1\"/></nic>\n   </pci>\n";
 }
 
-// The GPUs from `first` on that share a switch, and the adapters beside them. Where GPUs have links of their
-// own to the processor there is no switch.
+// Writes the GPUs from `first` on that share a PCI switch, and the adapters beside them. GPUs with links of
+// their own to the processor have no switch.
 void WriteSwitch(const Machine& machine, int first, std::ostream& out) {
   const int end = std::min(first + machine.gpus_per_switch, static_cast<int>(machine.gpu_buses.size()));
   const bool has_switch = machine.c2c_links == 0;
@@ -68,7 +68,7 @@ void WriteSwitch(const Machine& machine, int first, std::ostream& out) {
   if (has_switch) out << "  </pci>\n";
 }
 
-// NCCL tells processors apart by vendor, family and model on x86 alone.
+// NCCL distinguishes processors by vendor, family and model on x86 only.
 std::string Processor(const Machine& machine) {
   if (machine.cpu_vendor == "arm64") return "arch=\"arm64\"";
   return "arch=\"x86_64\" vendor=\"" + machine.cpu_vendor + "\" familyid=\"" +
@@ -86,7 +86,8 @@ std::string TopologyXml(const Machine& machine) {
   const int devices = static_cast<int>(machine.gpu_buses.size());
   out << "<system version=\"1\">\n";
   for (int first = 0, numa = 0; first < devices; first += machine.gpus_per_numa_node, ++numa) {
-    // All CPUs of the mask must exist where the test runs, or NCCL cannot pin its threads.
+    // Every CPU of the mask must exist where the test runs, or NCCL cannot pin its threads. So the mask has
+    // CPU 0 only.
     out << " <cpu numaid=\"" << numa << "\" affinity=\"00000001\" " << Processor(machine) << ">\n";
     const int end = std::min(first + machine.gpus_per_numa_node, devices);
     for (int device = first; device < end; device += machine.gpus_per_switch)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recursive parser for elements and attributes.
+// Parses elements and attributes recursively.
 #include "tests/real_nccl/cuda_standin/xml_tree.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace {
 constexpr int kDeepest = 64;
 constexpr std::string_view kSpace = " \t\r\n";
 
-// Owns the position in a text. Each function returns false after it has set *error.
+// Owns the position in the text. A function that fails sets *error and returns false.
 class XmlParser {
  public:
   XmlParser(std::string_view text, std::string* error) : text_(text), error_(error) {}
@@ -27,7 +27,7 @@ class XmlParser {
     return false;
   }
 
-  // The line of the position. The position never moves back, so each line break is counted once.
+  // Returns the line of the position. The position never moves back, so each line break is counted once.
   int Line() {
     const auto at = [&](size_t place) { return text_.begin() + static_cast<std::ptrdiff_t>(place); };
     line_ += static_cast<int>(std::count(at(counted_), at(at_), '\n'));
@@ -37,7 +37,7 @@ class XmlParser {
 
   bool StartsWith(std::string_view word) const { return text_.substr(at_).starts_with(word); }
 
-  // Moves behind `end`, which the text must contain.
+  // Moves behind the next `end`. Fails when the text does not contain it.
   bool SkipPast(std::string_view end) {
     const size_t found = text_.find(end, at_);
     if (found == std::string_view::npos) return Fail("the file ends before '" + std::string(end) + "'");
@@ -47,7 +47,7 @@ class XmlParser {
 
   void SkipSpace() { at_ = std::min(text_.find_first_not_of(kSpace, at_), text_.size()); }
 
-  // Moves to the '<' of the next start or end tag, over text, comments and declarations.
+  // Moves to the '<' of the next start or end tag. Text, comments and declarations are skipped.
   bool SkipToElement() {
     for (;;) {
       at_ = std::min(text_.find('<', at_), text_.size());
@@ -69,7 +69,7 @@ class XmlParser {
     return name;
   }
 
-  // name="value", behind which the position is left.
+  // Parses name="value" and leaves the position behind it.
   bool ParseAttribute(XmlElement* element) {
     const std::string name = ParseName();
     SkipSpace();
@@ -114,7 +114,7 @@ class XmlParser {
   const std::string_view text_;
   std::string* const error_;
   size_t at_ = 0;
-  size_t counted_ = 0;  // up to here the line breaks are counted in line_
+  size_t counted_ = 0;  // line_ includes the line breaks before this position
   int line_ = 1;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and writes the XML that NCCL itself reads and writes: topologies (NCCL_TOPO_FILE,
-// NCCL_TOPO_DUMP_FILE) and graphs (NCCL_GRAPH_DUMP_FILE). Elements with attributes, no text; comments and
-// declarations are skipped.
+// Reads and writes the XML that NCCL reads and writes: topologies (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE) and
+// graphs (NCCL_GRAPH_DUMP_FILE). Elements have attributes and no text. Comments and declarations are skipped.
 #pragma once
 
 #include <functional>
@@ -17,22 +16,23 @@ struct XmlElement {
   std::string tag;
   std::vector<std::pair<std::string, std::string>> attributes;  // in the order of the file
   std::vector<XmlElement> children;
-  int line = 0;  // of the file, where the element begins; 0 if it was not read from one
+  int line = 0;  // line of the file where the element begins; 0 if it was not read from a file
 
-  // Value of an attribute; nullptr without it.
+  // Returns the value of an attribute, or null when the element does not have it.
   const std::string* Find(std::string_view name) const;
-  // Value of an attribute, or `otherwise`.
+  // Returns the value of an attribute, or `otherwise` when the element does not have it.
   std::string Get(std::string_view name, const std::string& otherwise = "") const;
   void Set(std::string_view name, std::string value);
-  // Calls `visit` for this element and everything below it, parents first.
+  // Calls `visit` for this element and every element below it, parents first.
   void Visit(const std::function<void(const XmlElement&)>& visit) const;
   void Visit(const std::function<void(XmlElement&)>& visit);
 };
 
-// The outermost element. On failure *error says at which line what is wrong. Nesting is limited to 64 levels.
+// Returns the outermost element. On failure returns nothing, and *error says the line and what is wrong.
+// Elements nested deeper than 64 levels are an error.
 std::optional<XmlElement> ParseXml(std::string_view text, std::string* error);
 
-// One line an element, indented by one space a level.
+// Returns one line for each tag, indented by one space for each level.
 std::string WriteXml(const XmlElement& root);
 
 }  // namespace cuda_standin

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver is linked against where no NCCL is installed: the same names, no code worth calling. At run
-// time the loader finds the real libnccl.so.2.
+// The library that the driver is linked with, because no NCCL needs to be installed. It has the names of
+// NCCL's functions, and each function aborts. At run time the loader finds the real libnccl.so.2.
 #include <cstdlib>
 
 #include "src/nccl_abi/nccl_function_table.h"

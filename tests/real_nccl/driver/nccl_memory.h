@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that NCCL made, which it can register with communicators and put into symmetric windows.
+// Memory of ncclMemAlloc. NCCL can register it with communicators and put it into symmetric windows.
 #pragma once
 
 #include "tests/real_nccl/driver/world.h"
 
 namespace real_nccl_driver {
 
-// Two buffers of `bytes`, one behind the other in one piece of memory.
+// Owns two buffers of `bytes` each, one behind the other in one allocation.
 class NcclMemory {
  public:
   NcclMemory(const Rank& rank, size_t bytes) : rank_(rank.rank()), bytes_(2 * bytes) {
@@ -18,7 +18,7 @@ class NcclMemory {
   NcclMemory& operator=(const NcclMemory&) = delete;
 
   void* all() const { return memory_; }
-  size_t bytes() const { return bytes_; }  // of both
+  size_t bytes() const { return bytes_; }  // of both buffers
   const Buffers& buffers() const { return buffers_; }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of NCCL that the oldest release, 2.18.1, lacks. The loader resolves every strong reference before
-// main, so one strong reference to such a function keeps all programs of the driver from starting on older
-// releases. The references here are weak: null where the release lacks the function. A program asks
+// Functions of NCCL that the oldest release, 2.18.1, lacks. The loader resolves strong references before
+// main. One strong reference to such a function would keep the driver from starting on older releases. The
+// references here are therefore weak, and null where the release lacks the function. A program checks
 // World::Has before it calls one. driver_symbols_test fails when a function is missing in this list.
 #pragma once
 
@@ -24,14 +24,14 @@
 
 namespace real_nccl_driver {
 
-// A function by its name without "nccl", and the release that brought it, as ncclGetVersion counts (22703:
-// 2.27.3).
+// The name of a function without "nccl", and the release that introduced it, in the form of ncclGetVersion
+// (22703 is 2.27.3).
 struct NewerFunction {
   const char* name = nullptr;
   int since = 0;
 };
 
-// The name is checked when the driver is compiled.
+// Returns the function called `name`. A name that nccl.h does not have is an error at compile time.
 consteval NewerFunction Newer(const char* name) {
 #define REAL_NCCL_SINCE(since, door, result, function, parameters, arguments) \
   if (std::string_view(name) == #function) return {name, since};

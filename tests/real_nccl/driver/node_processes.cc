@@ -18,14 +18,14 @@ namespace {
   const std::string file = folder + "/" + std::to_string(node);
   setenv("CUDA_STANDIN_MACHINE", (file + ".machine").c_str(), 1);
   setenv("NCCL_TOPO_FILE", (file + ".xml").c_str(), 1);
-  // Every process would write the same table; that of rank 0 is the one that is read.
+  // The table is the same in every process. Only node 0, which has rank 0, writes it.
   if (node > 0) unsetenv("TABLE_TUNER_FILE");
   const int code = run(node);
   std::fflush(stdout);
   std::_Exit(code);
 }
 
-// Ends as the child did.
+// Returns the child's exit code, or ends this process by the signal that ended the child.
 int EndAs(int status) {
   if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
   signal(WTERMSIG(status), SIG_DFL);

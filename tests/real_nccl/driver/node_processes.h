@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that are unlike: a process each, since NCCL and its plugins read a machine once a process.
+// Runs nodes with different machines as one process each. NCCL and its plugins read the machine only once in
+// a process.
 #pragma once
 
 #include <functional>
@@ -7,9 +8,10 @@
 
 namespace real_nccl_driver {
 
-// Calls `run` for each node in a process of its own, in which the machine and the topology are those of
-// FOLDER/<node>.machine and FOLDER/<node>.xml. Returns 0 when all returned 0. The first that fails ends the
-// others: then its exit code is returned, or this process ends by its signal. To be called before NCCL.
+// Calls `run` for each node in a process of its own. The process uses the machine FOLDER/<node>.machine and
+// the topology FOLDER/<node>.xml. Returns 0 when all processes returned 0. When one process fails, the others
+// are killed. Its exit code is then returned, or its signal ends this process. Call this function before any
+// NCCL call.
 int RunNodeProcesses(int nodes, const std::string& folder, const std::function<int(int node)>& run);
 
 }  // namespace real_nccl_driver

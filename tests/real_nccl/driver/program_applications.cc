@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order real programs call NCCL: nccl-tests' *_perf programs, and PyTorch's ProcessGroupNCCL under
-// DistributedDataParallel.
+// Calls NCCL in the order in which real programs do: nccl-tests' *_perf programs, and PyTorch's
+// ProcessGroupNCCL under DistributedDataParallel.
 #include <algorithm>
 #include <string>
 #include <thread>
@@ -17,7 +17,8 @@ constexpr int kWarmUps = 1, kIterations = 5;
 
 using TestCall = ncclResult_t (*)(const Buffers&, size_t count, int ranks, ncclComm_t);
 
-// Their sizes are the larger of both buffers, and counts are rounded down to whole shares of 16 bytes.
+// Returns the elements of one rank's share. nccl-tests states the size of the larger buffer and rounds each
+// share down to 16 bytes (4 floats).
 size_t ShareOf(size_t count, int ranks) {
   return count / static_cast<size_t>(ranks) / 4 * 4;
 }
@@ -49,7 +50,7 @@ constexpr Test kTests[] = {{"AllReduce", TestAllReduce},
                            {"Broadcast", TestBroadcast},
                            {"Reduce", TestReduce}};
 
-// One size: each call in a group of its own, first out of place, then in place.
+// Issues the calls of one size, each in a group of its own: first out of place, then in place.
 void RunSize(Rank& rank, const Test& test, size_t bytes, ncclComm_t communicator) {
   const Buffers apart = rank.BuffersOf(bytes);
   for (const Buffers& buffers : {apart, Buffers{apart.receive, apart.receive}}) {
@@ -65,11 +66,11 @@ void RunSize(Rank& rank, const Test& test, size_t bytes, ncclComm_t communicator
 
 // --- PyTorch ---
 
-constexpr size_t kBucketBytes = 25 << 20;  // DistributedDataParallel's default
+constexpr size_t kBucketBytes = 25 << 20;  // bytes; DistributedDataParallel's default
 constexpr int kSteps = 3;
 
-// Returns the communicator of this rank and `peer`. It is created at the first send between the two, with an
-// id that the store has under the pair's name.
+// Returns the communicator of this rank and `peer`. PyTorch creates it at the first send between the two
+// ranks. Its id is stored under the pair's name.
 ncclComm_t PairWith(const Rank& rank, int peer) {
   const int low = std::min(rank.rank(), peer), high = std::max(rank.rank(), peer);
   const std::string name = std::to_string(low) + ":" + std::to_string(high);
@@ -88,7 +89,7 @@ void SendToNeighbour(Rank& rank, ncclComm_t pair) {
   });
 }
 
-// Parameters go out from rank 0 in one coalesced group.
+// Broadcasts the parameters from rank 0 in one coalesced group.
 void BroadcastParameters(Rank& rank, ncclComm_t communicator) {
   const Buffers buffers = rank.BuffersOf(kBucketBytes);
   rank.Call("BroadcastCoalesced", kBucketBytes, [&] {
@@ -99,7 +100,8 @@ void BroadcastParameters(Rank& rank, ncclComm_t communicator) {
   });
 }
 
-// One step: gradient buckets in backward order, an average each; then a flag that all agree on.
+// Makes the calls of one training step. Gradient buckets are averaged in backward order. Parameters are then
+// gathered within the node, and a flag is reduced over all ranks.
 void RunStep(Rank& rank, ncclComm_t communicator, ncclComm_t shards) {
   const Buffers buffers = rank.BuffersOf(kBucketBytes);
   for (const size_t bytes : rank.world().bytes) {
@@ -130,8 +132,10 @@ void RunNcclTests(Rank& rank) {
 }
 
 void RunProcessGroup(Rank& rank) {
-  const ncclComm_t communicator = rank.Join("default");  // eager: init_process_group(device_id=...)
-  ncclComm_t shards = nullptr;                           // new_group of a node
+  // The default communicator is made at once, as by init_process_group(device_id=...).
+  const ncclComm_t communicator = rank.Join("default");
+  // Each node has a subgroup, as made by new_group.
+  ncclComm_t shards = nullptr;
   Demand(ncclCommSplit(communicator, rank.node(), rank.rank(), &shards, nullptr), rank.rank(), "CommSplit");
   BroadcastParameters(rank, communicator);
   ncclComm_t pair = nullptr;
@@ -142,7 +146,7 @@ void RunProcessGroup(Rank& rank) {
     if (pair == nullptr) pair = PairWith(rank, neighbour);
     SendToNeighbour(rank, pair);
   }
-  // destroy_process_group after a time-out: the watchdog aborts what the main thread still uses.
+  // Does what destroy_process_group does after a time-out: the watchdog thread aborts all communicators.
   std::thread watchdog([&] {
     for (const ncclComm_t one : {pair, shards, communicator}) {
       if (one != nullptr) Demand(ncclCommAbort(one), rank.rank(), "CommAbort");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls whose buffers or streams are special to NCCL: captured streams, registered buffers, windows.
+// Issues calls on buffers or streams that NCCL treats specially: captured streams, registered buffers and
+// windows.
 #include "tests/real_nccl/cuda_standin/cuda_standin.h"
 #include "tests/real_nccl/driver/nccl_memory.h"
 #include "tests/real_nccl/driver/programs.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several communicators, those that do not block, and those that are aborted.
+// Uses several communicators, communicators that do not block, and communicators that are aborted.
 #include <chrono>
 #include <thread>
 
@@ -25,7 +25,7 @@ void PassAround(Rank& rank, ncclComm_t communicator, size_t bytes) {
   });
 }
 
-// What a call on a communicator that does not block comes to.
+// Waits until a call on a communicator that does not block is complete, and returns the call's result.
 ncclResult_t Await(ncclResult_t result, ncclComm_t communicator) {
   while (result == ncclInProgress) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -89,7 +89,7 @@ void RunAbort(Rank& rank) {
   for (const char* name : {"first", "second"}) {
     const ncclComm_t communicator = rank.Join(name);
     for (const size_t bytes : rank.world().bytes) IssueAll(rank, communicator, rank.world().ranks(), bytes);
-    // Ranks abort at their own time; nobody waits for the others.
+    // Each rank aborts at its own time and does not wait for the others.
     std::thread watchdog([&] { Demand(ncclCommAbort(communicator), rank.rank(), "CommAbort"); });
     watchdog.join();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators and calls with configurations of their own: ncclConfig_t, and ncclCollConfig_t of 2.31 and
-// later.
+// Uses communicators and calls with configurations of their own: ncclConfig_t, and ncclCollConfig_t of 2.31
+// and later.
 #include "tests/real_nccl/driver/programs.h"
 
 namespace real_nccl_driver {
@@ -29,7 +29,7 @@ void ReduceAs(Rank& rank, ncclComm_t communicator, size_t bytes, const ncclCollC
   });
 }
 
-// One call with a selection that fits, and one with a selection that gives way.
+// Issues one call whose selection AllReduce has, and one whose selection NCCL may replace.
 void IssueConfigured(Rank& rank, ncclComm_t communicator, size_t bytes) {
   ncclCollConfig_t config = DYNAMICCL_NCCL_COLL_CONFIG_INITIALIZER;
   config.maxCTAs = 1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups: NCCL asks a tuner once for calls that it merges, so a group of three may be one question.
+// Issues NCCL groups. NCCL asks a tuner once for calls that it merges, so a group of three calls may be one
+// question.
 #include "tests/real_nccl/driver/programs.h"
 
 namespace real_nccl_driver {
@@ -17,14 +18,14 @@ ncclResult_t SumFloats(const Buffers& buffers, size_t bytes, ncclComm_t communic
   return AllReduce(buffers, bytes, ncclFloat, ncclSum, communicator);
 }
 
-// Equal operations of sizes that NCCL merges, and of sizes that it does not.
+// Issues equal operations of several sizes in one group. NCCL merges some of these sizes and not the others.
 ncclResult_t Merged(const Buffers& buffers, size_t bytes, ncclComm_t communicator) {
   ncclGroupStart();
   for (const size_t times : {1, 2, 4, 64}) SumFloats(buffers, bytes * times, communicator);
   return ncclGroupEnd();
 }
 
-// Other operations and types are batches of their own.
+// Issues different operations and data types in one group. NCCL makes each of them a batch of its own.
 ncclResult_t Mixed(const Buffers& buffers, size_t bytes, ncclComm_t communicator, size_t ranks) {
   const size_t share = bytes / sizeof(float) / ranks + 1;
   ncclGroupStart();
@@ -49,7 +50,7 @@ ncclResult_t Nested(const Buffers& buffers, size_t bytes, ncclComm_t communicato
   ncclGroupStart();
   SumFloats(buffers, bytes, communicator);
   ncclGroupEnd();
-  SumFloats(buffers, 0, communicator);  // no work
+  SumFloats(buffers, 0, communicator);  // a call without work
   return ncclGroupEnd();
 }
 

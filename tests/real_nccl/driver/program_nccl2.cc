@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order PyTorch's backend nccl2 calls NCCL. It came from torchcomms and is what "nccl" means from
-// PyTorch 2.15 on (pytorch/pytorch#192281; its source: torch/csrc/distributed/c10d/nccl2). Against
-// ProcessGroupNCCL (RunProcessGroup):
-//  * A communicator is made with a configuration that has its name, subgroups by splitting the default one.
-//  * Two ranks send to each other on the group's communicator, each call in a group of its own.
-//  * Lists are gathered by one group of broadcasts and scattered by one group of reductions, a root each.
+// Calls NCCL in the order in which PyTorch's backend nccl2 does. This backend came from torchcomms, and it is
+// what "nccl" means from PyTorch 2.15 on (pytorch/pytorch#192281). Its source is
+// torch/csrc/distributed/c10d/nccl2. It differs from ProcessGroupNCCL (RunProcessGroup) in these points:
+//  * A communicator gets a configuration with its name. A subgroup's communicator is split from the default
+//    one.
+//  * Two ranks send to each other on the group's communicator, with an NCCL group around each call.
+//  * all_gather with a list is one NCCL group of broadcasts. reduce_scatter with a list is one NCCL group of
+//    reductions. Each call of such a group has a root of its own.
 //  * Coalesced collectives are issued one by one.
-//  * Asynchronous calls go to a stream of the group, others to the program's current stream.
-//  * The allocator's memory is registered with every communicator; windows stand on top of that.
-//  * One lock of the process is held in each function of NCCL. A thread of each group asks for its state.
+//  * Asynchronous calls go to a stream of the group. Other calls go to the program's current stream.
+//  * The allocator's memory is registered with every communicator. Windows are registered in addition.
+//  * One lock of the process is held in each function of NCCL. A watchdog thread of each group polls its
+//    communicator's state.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -21,7 +24,7 @@
 #include "tests/real_nccl/driver/programs.h"
 
 extern "C" {
-// The stand-in's, which is preloaded.
+// These functions come from the stand-in, which is preloaded.
 int cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) __attribute__((weak));
 int cudaStreamDestroy(cudaStream_t stream) __attribute__((weak));
 }
@@ -29,18 +32,18 @@ int cudaStreamDestroy(cudaStream_t stream) __attribute__((weak));
 namespace real_nccl_driver {
 namespace {
 
-constexpr size_t kBucketBytes = 25 << 20;  // DistributedDataParallel's default
+constexpr size_t kBucketBytes = 25 << 20;  // bytes; DistributedDataParallel's default
 constexpr int kSteps = 3;
 constexpr int kNoColour = -1;  // NCCL_SPLIT_NOCOLOR
 constexpr unsigned kNonBlocking = 1;
 constexpr NewerFunction kConfigured = Newer("AllReduceConfig");
-// nccl2 makes windows with the releases that have functions for them on the host's side.
+// nccl2 makes windows only where the release has functions for them on the host's side.
 constexpr NewerFunction kWindows = Newer("WinGetUserPtr");
 
-// The watchdog asks once a second; here more often, so that it asks between calls.
+// PyTorch's watchdog polls once a second. A shorter interval makes it poll between calls here.
 constexpr std::chrono::milliseconds kWatchInterval{5};
 
-// One group of a rank: its communicator, its stream, its watchdog, and what is registered with it.
+// One group of a rank. It owns its communicator, its stream, its watchdog thread and its registrations.
 class Group {
  public:
   Group(Rank& rank, std::mutex& api, ncclComm_t communicator) : rank_(rank), api_(api), comm_(communicator) {
@@ -49,7 +52,7 @@ class Group {
     cudaStreamCreateWithFlags(&stream_, kNonBlocking);
     watchdog_ = std::thread([this] { Watch(); });
   }
-  // What destroy_process_group does: nothing is finalised or aborted.
+  // Does what destroy_process_group does: no communicator is finalised or aborted.
   ~Group() {
     {
       const std::lock_guard lock(waiting_);
@@ -70,18 +73,19 @@ class Group {
   int own_rank() const { return own_rank_; }
   Rank& rank() const { return rank_; }
 
-  // One function of NCCL. Its lock is not held from the start of a group to its end.
+  // Calls one function of NCCL under the process's lock. The lock is not held from the start of an NCCL group
+  // to its end.
   template <typename Function, typename... Arguments>
   ncclResult_t Locked(Function function, Arguments... arguments) {
     const std::lock_guard lock(api_);
     return function(arguments...);
   }
-  // A call outside groups, with the communicator and its stream as last arguments.
+  // Issues a call outside NCCL groups. The communicator and its stream are appended as the last arguments.
   template <typename Function, typename... Arguments>
   void Issue(const char* name, size_t bytes, Function function, Arguments... arguments) {
     rank_.Call(name, bytes, [&] { return Locked(function, arguments..., comm_, stream_); });
   }
-  // The calls that `issue` makes, in one group.
+  // Issues the calls that `issue` makes in one NCCL group.
   template <typename Calls>
   void IssueGrouped(const char* name, size_t bytes, Calls&& issue) {
     rank_.Call(name, bytes, [&] {
@@ -96,7 +100,7 @@ class Group {
     Demand(Locked(ncclCommRegister, comm_, memory, bytes, &handle), rank_.rank(), "CommRegister");
     registered_.push_back(handle);
   }
-  // A release that registers nothing hands out no handle.
+  // Ends the last registration. A release that registers nothing has returned a null handle.
   void Deregister() {
     if (registered_.back() != nullptr)
       Demand(Locked(ncclCommDeregister, comm_, registered_.back()), rank_.rank(), "CommDeregister");
@@ -133,8 +137,8 @@ ncclConfig_t Named(const World& world, const char* name) {
   return config;
 }
 
-// new_group with the ranks of a node: every rank of the parent takes part in a split for each node, and only
-// the node's own ranks get a communicator. The colour is the smallest rank.
+// Does what new_group does for the ranks of a node. Every rank of the parent takes part in one split for each
+// node, and only that node's ranks get a communicator. The colour is the smallest rank.
 ncclComm_t SplitNode(Group& parent) {
   Rank& rank = parent.rank();
   const int per_node = rank.world().ranks_per_node();
@@ -156,7 +160,8 @@ void Barrier(Group& group) {
   group.Issue("AllReduce", sizeof(float), ncclAllReduce, buffer, buffer, size_t{1}, ncclFloat, ncclSum);
 }
 
-// DistributedDataParallel: gradient buckets in place, then a flag on the program's own stream.
+// Makes the calls of DistributedDataParallel: gradient buckets in place, then a flag on the program's own
+// stream.
 void ReduceGradients(Group& group) {
   Rank& rank = group.rank();
   void* const buffer = rank.BuffersOf(kBucketBytes).send;
@@ -169,8 +174,9 @@ void ReduceGradients(Group& group) {
   });
 }
 
-// FSDP2: parameters are gathered into one tensor, gradients are scattered with a factor. A call makes and
-// forgets its own operation. Coalesced calls would be just these, one after the other.
+// Makes the calls of FSDP2: parameters are gathered into one tensor, and gradients are reduce-scattered with
+// a factor. Each reduce-scatter creates and destroys its own reduction operation. Coalesced calls would be
+// the same calls, one after the other.
 void ShardUnit(Group& group) {
   Rank& rank = group.rank();
   const Buffers buffers = rank.BuffersOf(kBucketBytes);
@@ -187,7 +193,8 @@ void ShardUnit(Group& group) {
   Demand(group.Locked(ncclRedOpDestroy, operation, group.comm()), rank.rank(), "RedOpDestroy");
 }
 
-// all_gather, reduce_scatter and scatter with lists of tensors; the lists' tensors lie one after the other.
+// Makes the calls of all_gather, reduce_scatter and scatter with lists of tensors. The tensors of a list lie
+// one after the other.
 void ExchangeLists(Group& group, size_t bytes) {
   const Buffers buffers = group.rank().BuffersOf(kBucketBytes);
   const auto ranks = static_cast<size_t>(group.ranks());
@@ -205,7 +212,7 @@ void ExchangeLists(Group& group, size_t bytes) {
       group.Locked(ncclReduce, part(buffers.send, root), root == group.own_rank() ? buffers.receive : nullptr,
                    each, ncclUint8, ncclMax, root, group.comm(), group.stream());
   });
-  if (group.own_rank() != 0) {  // no group around a lone receive
+  if (group.own_rank() != 0) {  // a single receive has no NCCL group around it
     group.Issue("Recv", each, ncclRecv, buffers.receive, each, ncclChar, 0);
     return;
   }
@@ -215,8 +222,8 @@ void ExchangeLists(Group& group, size_t bytes) {
   });
 }
 
-// Everyone with everyone: by one function from 2.28 on, before by a group of sends and receives, as still
-// where parts are unlike.
+// Exchanges data between all ranks. From 2.28 on, equal parts are exchanged by one function. Older releases
+// and unequal parts need a group of sends and receives.
 void ExchangeAll(Group& group, bool alike) {
   Rank& rank = group.rank();
   const Buffers buffers = rank.BuffersOf(kBucketBytes);
@@ -235,7 +242,7 @@ void ExchangeAll(Group& group, bool alike) {
   });
 }
 
-// A pipeline's neighbours, on the group's own communicator.
+// Exchanges data between neighbours of a pipeline, on the group's own communicator.
 void SendToNeighbour(Group& group) {
   constexpr size_t kBytes = 1 << 20;
   const int neighbour = group.own_rank() ^ 1;
@@ -250,7 +257,7 @@ void SendToNeighbour(Group& group) {
   });
 }
 
-// Calls with a configuration of their own, never within a group (pytorch/pytorch#197602).
+// Issues calls with a configuration of their own, never within an NCCL group (pytorch/pytorch#197602).
 void IssueConfigured(Group& group) {
   Rank& rank = group.rank();
   const Buffers buffers = rank.BuffersOf(kBucketBytes);
@@ -268,8 +275,9 @@ void IssueConfigured(Group& group) {
   issue("ReduceScatterConfig", ncclReduceScatterConfig, share, ncclFloat, ncclSum);
 }
 
-// A tensor of a pool of NCCL's memory becomes a window: the pool's segment was registered with all
-// communicators when it was made, ranks tell each other where the tensor lies, and meet before it ends.
+// Makes a window of a tensor in a pool of NCCL's memory. The pool's segment is registered with all
+// communicators. The ranks then tell each other where the tensor lies, and meet in barriers before the window
+// ends.
 void UseWindow(Group& world, Group& shards, size_t bytes) {
   Rank& rank = world.rank();
   const NcclMemory segment(rank, bytes);
@@ -303,7 +311,8 @@ void RunStep(Group& world, Group& shards) {
 
 void RunNccl2(Rank& rank) {
   std::mutex api;
-  const Buffers segment = rank.BuffersOf(kBucketBytes);  // what the allocator holds before the first group
+  // The allocator holds this memory before the first group exists.
+  const Buffers segment = rank.BuffersOf(kBucketBytes);
   ncclConfig_t config = Named(rank.world(), "default_pg");
   Group world(rank, api, rank.Join("default_pg", &config));
   world.Register(segment.send, kBucketBytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs by name, and the two shortest.
+// The table of programs, and the shortest program.
 #include "tests/real_nccl/driver/programs.h"
 
 namespace real_nccl_driver {

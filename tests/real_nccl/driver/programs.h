@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver's ranks can do, one function a program.
+// The programs that the driver's ranks can run, one function each.
 #pragma once
 
 #include <string_view>
@@ -11,38 +11,39 @@ namespace real_nccl_driver {
 struct Program {
   std::string_view name;
   void (*run)(Rank& rank) = nullptr;
-  NewerFunction needs = {};  // without which the whole program is skipped; most need none
+  NewerFunction needs = {};  // the program is skipped where the release lacks it; most need none
 };
 
-// Null for a name that no program has.
+// Returns null when no program has this name.
 const Program* FindProgram(std::string_view name);
-// "collectives groups ...", for the usage line.
+// Returns "collectives groups ..." for the usage message.
 std::string ProgramNames();
 
-// Every collective at every size, in one fixed order; all of it as often as the world repeats.
+// Issues every collective at every size in one fixed order. Repeats all of it as often as the world says.
 void RunCollectives(Rank& rank);
-// Merged groups, groups of several kinds, nested and empty groups, a simulated group, broadcasts of several
-// roots.
+// Issues groups that NCCL merges, groups of several operations, nested and empty groups, a simulated group,
+// and broadcasts of several roots.
 void RunGroups(Rank& rank);
-// Communicators of nodes and of equal local ranks (Split), a second one of all, sends and receives.
+// Splits communicators by node and by local rank, and makes a second communicator of all ranks. Issues
+// collectives on each of them, and sends and receives.
 void RunCommunicators(Rank& rank);
-// Communicators with unlike ncclConfig_t, and calls with an ncclCollConfig_t (2.31 and later).
+// Uses communicators with different ncclConfig_t, and calls with an ncclCollConfig_t (2.31 and later).
 void RunConfigs(Rank& rank);
-// A communicator that does not block: every call is polled.
+// Uses a communicator that does not block, and polls every call until it is complete.
 void RunNonBlocking(Rank& rank);
-// A watchdog thread aborts the communicator while calls are issued; a new one takes its place.
+// Issues calls on a communicator, which a watchdog thread then aborts. A new communicator replaces it.
 void RunAbort(Rank& rank);
-// Calls on a stream that is being captured, between calls that are not.
+// Issues calls on a stream that is being captured, between calls that are not captured.
 void RunCapture(Rank& rank);
-// Buffers registered with the communicator (2.19 and later).
+// Uses buffers that are registered with the communicator (2.19 and later).
 void RunRegistered(Rank& rank);
-// Buffers in symmetric windows (2.27.3 and later).
+// Uses buffers in symmetric windows (2.27.3 and later).
 void RunWindows(Rank& rank);
-// The order of calls of nccl-tests' *_perf programs.
+// Makes the calls of nccl-tests' *_perf programs, in their order.
 void RunNcclTests(Rank& rank);
-// The order of calls of PyTorch's ProcessGroupNCCL.
+// Makes the calls of PyTorch's ProcessGroupNCCL, in their order.
 void RunProcessGroup(Rank& rank);
-// The order of calls of PyTorch's nccl2 (2.19 and later).
+// Makes the calls of PyTorch's nccl2, in their order (2.19 and later).
 void RunNccl2(Rank& rank);
 
 }  // namespace real_nccl_driver

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plain NCCL program on all ranks as threads, or on one of them:
+// Runs a plain NCCL program on all ranks as threads, or on one rank:
 //   real_nccl_driver [OPTION VALUE]... IDS NODES RANKS_PER_NODE BYTES...
-// IDS is an empty folder, common to all ranks, for unique ids. RANKS_PER_NODE is one number, or one for each
-// node: "7,8". Options: --rank R, --program NAME, --repeat N, --collectives AllReduce,AllGather (all five if
-// left out), --devices 0,2 (of a node's ranks, or of all), --node-files FOLDER (nodes that are unlike,
-// node_processes.h). Exit codes: 0 all calls succeeded, 2 usage, 3
-// the stand-in has no hold of NCCL, 4 an NCCL call failed, 5 a CUDA function is missing in the stand-in, 6
-// the release lacks a function that the program needs: nothing was run.
+// IDS is an empty folder that all ranks share for unique ids. RANKS_PER_NODE is one number, or one number for
+// each node: "7,8". The options are:
+//   --rank R              runs only this rank in this process
+//   --program NAME        the calls that the ranks make (programs.h); "collectives" if left out
+//   --repeat N            repeats the program's calls
+//   --collectives A,B     the collectives to issue, such as AllReduce,AllGather; all five if left out
+//   --devices 0,2         the devices of a node's ranks, or of all ranks
+//   --node-files FOLDER   runs nodes with different machines, as one process each (node_processes.h)
+// Exit codes: 0 all calls succeeded; 2 usage; 3 the stand-in could not redirect NCCL; 4 an NCCL call failed;
+// 5 the stand-in lacks a CUDA function; 6 the release lacks a function that the program needs, and nothing
+// ran.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -29,7 +34,7 @@ using real_nccl_driver::World;
 struct Arguments {
   World world;
   const Program* program = FindProgram("collectives");
-  std::string node_files;  // empty: all nodes are alike, in this process
+  std::string node_files;  // empty: all nodes have one machine and run in this process
 };
 
 std::vector<std::string> WordsOf(const std::string& text) {
@@ -39,7 +44,7 @@ std::vector<std::string> WordsOf(const std::string& text) {
   return words;
 }
 
-// False when the word is no option or its value makes no sense.
+// Returns false when the option is unknown or its value is invalid.
 bool TakeOption(const char* option, const char* value, Arguments* out) {
   if (std::strcmp(option, "--rank") == 0) {
     out->world.only_rank = std::atoi(value);
@@ -66,7 +71,7 @@ bool TakeOption(const char* option, const char* value, Arguments* out) {
   return out->program != nullptr;
 }
 
-// "8", or a number for each of the nodes: "7,8".
+// Parses one number for all nodes ("8"), or one number for each node ("7,8").
 bool ParseRanks(int nodes, const std::string& text, std::vector<int>* ranks_of_nodes) {
   for (const std::string& word : WordsOf(text)) ranks_of_nodes->push_back(std::atoi(word.c_str()));
   if (nodes < 1 || ranks_of_nodes->empty()) return false;
@@ -102,7 +107,7 @@ void RunRanks(const World& world, const Program& program) {
   for (auto& rank : ranks) rank.join();
 }
 
-// Returns the process's exit code.
+// Runs the program and returns the process's exit code.
 int Run(World& world, const Program& program) {
   real_nccl_driver::Demand(ncclGetVersion(&world.version), 0, "GetVersion");
   if (!world.Has(program.needs)) {
@@ -135,7 +140,7 @@ int main(int count, char** words) {
   World& world = arguments.world;
   const Program& program = *arguments.program;
   if (arguments.node_files.empty()) return Run(world, program);
-  // Lines of several processes stand in one stream.
+  // Several processes write to one stream, so each line is written whole.
   setvbuf(stdout, nullptr, _IOLBF, 0);
   return real_nccl_driver::RunNodeProcesses(world.nodes(), arguments.node_files, [&](int node) {
     world.only_node = node;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks, their ids and what they launched.
+// Implements ranks, their unique ids and the reports of what they launched.
 #include "tests/real_nccl/driver/world.h"
 
 #include <sched.h>
@@ -65,7 +65,7 @@ ncclUniqueId IdOf(const World& world, const std::string& name, bool makes, int r
   if (makes) {
     Demand(ncclGetUniqueId(&id), rank, "GetUniqueId");
     std::ofstream(path + ".draft", std::ios::binary).write(id.internal, sizeof id);
-    std::filesystem::rename(path + ".draft", path);  // so that it appears whole
+    std::filesystem::rename(path + ".draft", path);  // other ranks see only the whole file
     return id;
   }
   while (!std::filesystem::exists(path)) std::this_thread::sleep_for(std::chrono::milliseconds(2));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks that a program of the driver runs on: threads of one process, or one process each.
+// Describes the ranks of a program of the driver. They are threads of one process, or one process each.
 #pragma once
 
 #include <algorithm>
@@ -15,36 +15,37 @@
 namespace real_nccl_driver {
 
 struct World {
-  std::vector<int> ranks_of_nodes;       // ranks are numbered node by node
-  int only_rank = -1;                    // -1: all ranks are threads of this process
-  std::string ids;                       // folder through which ranks hand each other unique ids
-  int only_node = -1;                    // -1: the ranks of all nodes
-  std::vector<int> devices;              // of a node's ranks, or of all; empty: 0, 1, ...
-  std::vector<size_t> bytes;             // NCCL's total of each call, rounded up to whole floats a rank
-  std::vector<std::string> collectives;  // those that IssueAll issues; empty: all five
+  std::vector<int> ranks_of_nodes;       // number of ranks of each node; ranks are numbered node by node
+  int only_rank = -1;                    // the only rank of this process; -1: all ranks are its threads
+  std::string ids;                       // folder through which ranks pass unique ids to each other
+  int only_node = -1;                    // -1: this process runs the ranks of all nodes
+  std::vector<int> devices;              // of a node's ranks, or of all ranks; empty: 0, 1, ...
+  std::vector<size_t> bytes;             // NCCL's total of each call, rounded up to whole floats on each rank
+  std::vector<std::string> collectives;  // the collectives that IssueAll issues; empty: all five
   uint64_t repeats = 1;
-  int version = 0;  // as ncclGetVersion says
+  int version = 0;  // as ncclGetVersion reports it
 
   int ranks() const { return std::accumulate(ranks_of_nodes.begin(), ranks_of_nodes.end(), 0); }
   int nodes() const { return static_cast<int>(ranks_of_nodes.size()); }
-  // Of the first node; programs that need communicators of whole nodes expect the same of all.
+  // Returns the ranks of the first node. Programs that need communicators of whole nodes expect this number
+  // on every node.
   int ranks_per_node() const { return ranks_of_nodes.front(); }
   bool Has(const NewerFunction& function) const { return version >= function.since; }
-  // The node of a rank, and its number among the node's ranks.
+  // Returns the node of a rank, and the rank's number among the ranks of that node.
   std::pair<int, int> PlaceOf(int rank) const;
   bool Issues(std::string_view collective) const {
     return collectives.empty() || std::ranges::find(collectives, collective) != collectives.end();
   }
 };
 
-// Ends the process with 4, saying what NCCL said, where `result` is an error.
+// When `result` is an error, prints NCCL's message and ends the process with exit code 4.
 void Demand(ncclResult_t result, int rank, const char* what);
 
-// Says on stdout that `what` is skipped because the release lacks `needed`:
+// Prints on stdout that `what` is skipped because the release lacks `needed`:
 //   driver: skipped windows: NCCL 2.26.5 has no ncclCommWindowRegister, which came with 2.27.3
 void ReportSkipped(std::string_view what, const NewerFunction& needed, int version);
 
-// The id called `name`: made by the rank that `makes` it, awaited by the others.
+// Returns the unique id called `name`. The rank with `makes` creates the id, and the other ranks wait for it.
 ncclUniqueId IdOf(const World& world, const std::string& name, bool makes, int rank);
 
 struct Buffers {
@@ -52,39 +53,41 @@ struct Buffers {
   void* receive = nullptr;
 };
 
-// One rank, on its own thread. Every call goes through Begin and End, so that what it launched is known.
+// One rank on its own thread. NCCL calls go through Call or CallNewer, which report the kernels that each
+// call launched.
 class Rank {
  public:
-  Rank(const World& world, int rank);  // takes its place on the emulated machine
-  ~Rank();                             // says what it launched in all
+  Rank(const World& world, int rank);  // puts the thread on its emulated node and device
+  ~Rank();                             // prints what the rank launched in all
 
   const World& world() const { return world_; }
   int rank() const { return rank_; }
   int node() const { return node_; }
   int local_rank() const { return local_rank_; }
 
-  // A communicator of all ranks. Where NCCL leaves the calling thread on other CPUs than before, a line says
-  // so and the thread gets its own back:
+  // Returns a new communicator of all ranks. When NCCL leaves the calling thread on other CPUs than before,
+  // this function prints a line and restores the thread's CPUs:
   //   driver: <rank> was left on other CPUs
   ncclComm_t Join(const std::string& name, ncclConfig_t* config = nullptr);
   void Destroy(ncclComm_t communicator);
-  // Says how much memory NCCL held on the rank's device:
+  // Prints the most memory that NCCL has held on the rank's device:
   //   driver: <rank> holds <bytes> of device memory
   void ReportMemory() const;
 
-  // Device memory with room for NCCL's total `bytes`, until the rank ends. The same memory for each size.
+  // Returns device memory with room for NCCL's total `bytes`. All calls of this function share the memory,
+  // and a larger size replaces it. The memory lives until the rank ends.
   Buffers BuffersOf(size_t bytes);
 
-  // Runs `issue`, which returns ncclSuccess or ends the process, and says what was launched:
+  // Runs `issue` and ends the process when it returns an error. Then reports the kernels that it launched:
   //   driver: <rank> <function> <total bytes> launched <kernels> <last kernel> <grid> <block>
-  // Rank 0 prints the line, unless the world repeats; all ranks count it.
+  // Rank 0 prints the line unless the world repeats. Every rank adds the call to its totals.
   template <typename Issue>
   void Call(const char* function, size_t total_bytes, Issue&& issue) {
     const uint64_t before = Launches();
     Demand(issue(), rank_, function);
     Report(function, total_bytes, before);
   }
-  // The same where the release has `needed`; elsewhere the call is skipped, and rank 0 says so.
+  // Does the same where the release has `needed`. Elsewhere the call is skipped, and rank 0 prints this.
   template <typename Issue>
   void CallNewer(const NewerFunction& needed, const char* function, size_t total_bytes, Issue&& issue) {
     if (world_.Has(needed))
@@ -105,10 +108,10 @@ class Rank {
   size_t room_ = 0;
   uint64_t calls_ = 0;
   uint64_t kernels_ = 0;
-  uint64_t digest_ = 14695981039346656037u;  // FNV-1a
+  uint64_t digest_ = 14695981039346656037u;  // FNV-1a of kernel names and grid sizes
 };
 
-// The collectives of the world, once each; `bytes` is NCCL's total.
+// Issues each collective of the world once. `bytes` is NCCL's total of each call.
 void IssueAll(Rank& rank, ncclComm_t communicator, int ranks, size_t bytes);
 
 }  // namespace real_nccl_driver

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// An NCCL network plugin (ABI versions 6, 8, 9 and 10) that presents the adapters of the topology file: those
-// <net> elements of NCCL_TOPO_FILE that are no CollNet devices, in the order of their numbers, with the
-// names, speeds, ports, GUIDs and latencies that stand there. From version 9 on NCCL may fuse several of them
-// into one, as its own InfiniBand network lets it. Connections are made at once and move no bytes.
+// An NCCL network plugin (ABI versions 6, 8, 9 and 10) that presents the adapters of the topology file. They
+// are the <net> elements of NCCL_TOPO_FILE that are no CollNet devices, in the order of their numbers. Each
+// adapter has the name, speed, port, GUID and latency of its element. From version 9 on, NCCL may fuse
+// several adapters into one, as its own InfiniBand network allows. Connections open at once and move no
+// bytes.
 //
-// Structures and their order: NCCL ext-net/example/nccl/net_v6.h to net_v10.h.
+// The structures and their order are those of NCCL's ext-net/example/nccl/net_v6.h to net_v10.h.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -69,13 +70,14 @@ struct Adapter {
   int port = 1;
   float latency_us = 0;
   bool reaches_gpu_memory = true;
-  std::vector<int> parts;  // the adapter's own number, or those that NCCL fused into it
+  std::vector<int> parts;  // the adapter's own number, or the numbers of the adapters that NCCL fused into it
 };
 
-// The adapters of the process, read once. NCCL asks from the threads of all ranks.
+// The adapters of this process, read once. A mutex guards them, because NCCL calls from the threads of all
+// ranks.
 class Adapters {
  public:
-  // Leaked, because NCCL's threads may outlive static objects.
+  // The object is never destroyed, because NCCL's threads may outlive static objects.
   static Adapters& OfProcess() {
     static auto* adapters = new Adapters(std::getenv("NCCL_TOPO_FILE"));
     return *adapters;
@@ -129,8 +131,8 @@ class Adapters {
   }
 
  private:
-  // "described_net: 0 fused 4 of 0 1": the node, by the name of its topology's file, and the adapters'
-  // numbers.
+  // Prints a line such as "described_net: 0 fused 4 of 0 1". It has the node (the name of its topology file),
+  // the number of the new adapter and the numbers of the fused adapters.
   static void Report(int device, const Adapter& fused) {
     std::string line =
         "described_net: " + std::filesystem::path(std::getenv("NCCL_TOPO_FILE")).stem().string() + " fused " +
@@ -145,7 +147,7 @@ class Adapters {
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     std::string error;
     const auto root = cuda_standin::ParseXml(text, &error);
-    adapters_.reserve(kMost);  // names are handed out by address
+    adapters_.reserve(kMost);  // NCCL keeps pointers to the names, so the vector must not move them
     if (root) AddThoseOf(*root);
   }
 
@@ -226,13 +228,15 @@ ncclResult_t Accept6(void*, void** connection) {
   return ncclSuccess;
 }
 
-// What moves bytes. Versions give it different arguments; all answer with an error, whatever they are given.
+// Stands for every function that moves bytes. The versions pass different arguments, and the function ignores
+// all of them and returns an error.
 using Transfer = ncclResult_t (*)();
 ncclResult_t NothingMoves() {
   return ncclInternalError;
 }
 
-// The members that all versions have in this order; versions differ in the types of the templates.
+// The members that all versions have in this order. The versions differ in the types of the template's
+// parameters.
 template <typename InitFunction, typename PropertiesOfVersion, typename ConnectFunction,
           typename AcceptFunction, typename Size>
 struct NetworkPlugin {
@@ -253,10 +257,10 @@ struct NetworkPlugin {
   ncclResult_t (*close_send)(void*) = Close;
   ncclResult_t (*close_receive)(void*) = Close;
   ncclResult_t (*close_listen)(void*) = Close;
-  // From version 7 on.
+  // Versions 7 and later have these members.
   ncclResult_t (*device_memory)(void*, void*, void**) = nullptr;
   ncclResult_t (*receive_consumed)(void*, int, void*) = nullptr;
-  // From version 9 on.
+  // Versions 9 and later have this member.
   ncclResult_t (*make_virtual_device)(int*, FusedDevices*) = nullptr;
 };
 

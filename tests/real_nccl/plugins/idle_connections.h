@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the network plugins beside it share: the properties of version 8, and connections that are made at
-// once and move no bytes. On a machine without a GPU nothing would send any.
+// Shared by the network plugins of this folder: the properties of version 8, and connections that open at
+// once. The connections move no bytes, because without a GPU no kernel sends any.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace idle_connections {
 
-// ncclNetProperties_v8_t (NCCL ext-net/example/nccl/net_v8.h).
+// The layout of ncclNetProperties_v8_t (NCCL ext-net/example/nccl/net_v8.h).
 struct Properties8 {
   char* name;
   char* pci_path;
@@ -26,9 +26,9 @@ struct Properties8 {
   int device_version;
 };
 
-inline constexpr size_t kHandleBytes = 64;  // the part of NCCL's handle that every release has
+inline constexpr size_t kHandleBytes = 64;  // bytes of NCCL's handle that every release has
 
-// All connections and registrations are this one object.
+// Returns the one object that stands for all connections and registrations.
 inline void* Token() {
   static int token = 0;
   return &token;
@@ -65,7 +65,7 @@ inline ncclResult_t DeregisterMemory(void*, void*) {
   return ncclSuccess;
 }
 
-// Errors, not silence: whoever gets here believes that bytes move.
+// These functions return an error, because their caller expects that bytes move.
 inline ncclResult_t Send(void*, void*, int, int, void*, void**) {
   return ncclInternalError;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An NCCL network plugin (ABI version 8, and 7 for NCCL 2.19) that presents the machine's adapters and
-// connects at once. It moves no bytes: on a machine without a GPU nothing would send any.
+// An NCCL network plugin (ABI version 8, and 7 for NCCL 2.19) that presents the machine's adapters.
+// Connections open at once and move no bytes, because without a GPU no kernel sends any.
 #include <array>
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace idle_connections;
 
-// ncclNetProperties_v7_t: without registration_is_global.
+// The layout of ncclNetProperties_v7_t, which has no registration_is_global.
 struct Properties7 {
   char* name;
   char* pci_path;
@@ -29,7 +29,7 @@ struct Properties7 {
   int device_version;
 };
 
-// ncclNet_v8_t and ncclNet_v7_t: the same order.
+// The layout of ncclNet_v8_t and ncclNet_v7_t, which have their members in the same order.
 template <typename PropertiesOfVersion, typename Size>
 struct NetworkPlugin {
   const char* name;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tuner plugin (versions 3 to 5: NCCL 2.22 and later) that changes nothing and writes down what NCCL asks,
-// one line a decision:
-//   <function> <bytes> <pipe ops> <registered> <algorithms> <protocols> <cost> <cost> ...   costs in
-//   microseconds, algorithm by algorithm
-// and before them, from version 5 on, the constants of NCCL's model, member by member:
+// A tuner plugin (versions 3 to 5, for NCCL 2.22 and later) that changes nothing. It writes what NCCL asks
+// into TABLE_TUNER_FILE, one line for each decision:
+//   <function> <bytes> <pipe ops> <registered> <algorithms> <protocols> <cost> <cost> ...
+// Costs are in microseconds, and each algorithm has one cost for each protocol. From version 5 on, the first
+// line has the constants of NCCL's model, in the order of the structure's members:
 //   constants <number> <number> ...
-// into TABLE_TUNER_FILE. Only the first communicator object of the process writes, since all ranks are asked
-// the same.
+// NCCL asks all ranks the same, so only the first communicator object of the process writes.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -46,7 +45,8 @@ ncclResult_t GetCollInfo(void* context, ncclFunc_t function, size_t bytes, int p
   if (file == nullptr) return ncclSuccess;
   std::fprintf(file, "%d %zu %d %d %d %d", static_cast<int>(function), bytes, pipe_ops, registered,
                algorithms, protocols);
-  const auto* costs = reinterpret_cast<const float*>(table);  // NCCL's type lies: it is one block of floats
+  // In spite of its type, the table is one block of floats.
+  const auto* costs = reinterpret_cast<const float*>(table);
   for (int cell = 0; cell < algorithms * protocols; ++cell)
     std::fprintf(file, " %.9g", static_cast<double>(costs[cell]));
   std::fprintf(file, "\n");

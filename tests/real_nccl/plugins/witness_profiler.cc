@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A profiler plugin (versions 1, 2 and 4: NCCL 2.23 and later) that says of every rank, not of rank 0 alone
-// as NCCL's log, what NCCL runs:
+// A profiler plugin (versions 1, 2 and 4, for NCCL 2.23 and later) that prints what NCCL runs on every rank.
+// NCCL's own log shows only rank 0. Each collective prints a line:
 //   witness: <rank> <function> <bytes of one rank's count> <algorithm> <protocol> <channels>
-// Before 2.27 the channels are those that were asked for. With WITNESS_DIGEST=1 it says one line a
-// communicator when that is destroyed, equal on all ranks that ran the same:
+// Before 2.27 the channels are those that were asked for. With WITNESS_DIGEST=1 the plugin prints only one
+// line for each communicator, when the communicator is destroyed. The line is equal on all ranks that ran the
+// same:
 //   witness: <rank> calls <number> digest <hex>
 #include <cinttypes>
 #include <cstdio>
@@ -24,7 +25,7 @@ namespace {
 struct Witness {
   int rank = -1;
   uint64_t calls = 0;
-  uint64_t digest = 14695981039346656037u;  // FNV-1a
+  uint64_t digest = 14695981039346656037u;  // FNV-1a of the lines
 
   void Add(std::string_view line) {
     for (const char letter : line) digest = (digest ^ static_cast<unsigned char>(letter)) * 1099511628211u;
@@ -37,7 +38,7 @@ bool SaysDigestsOnly() {
   return digests;
 }
 
-// Numbers up to version 1, names later.
+// Version 1 passes numbers, and later versions pass names.
 std::string FunctionName(uint8_t number) {
   return std::string(Name(static_cast<dynamiccl::Collective>(number)));
 }
@@ -74,7 +75,7 @@ int ChannelsOf(const Coll& coll) {
 
 template <typename Descriptor>
 ncclResult_t Start(void* context, void** handle, Descriptor* event) {
-  *handle = context;  // NCCL 2.23 starts nothing in a group that has no handle
+  *handle = context;  // NCCL 2.23 reports nothing in a group without a handle
   if (event->type != ncclProfileColl) return ncclSuccess;
   const auto& coll = event->coll;
   auto* witness = static_cast<Witness*>(context);

@@ -129,7 +129,7 @@ void CompareWithLog(const LongRun& run, LongRunResult* result) {
   if (result->decisions != result->log_lines)
     result->trouble = "NCCL's log has " + std::to_string(result->log_lines) + " lines for " +
                       std::to_string(result->decisions) + " decisions";
-  if (result->asked == 0) result->trouble = "nothing was asked for";
+  if (result->asked == 0 && result->trouble.empty()) result->trouble = "nothing was asked for";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,6 +24,13 @@ bool WaitedForInput(int socket) {
   return true;
 }
 
+// Makes the file at least `bytes` long and leaves it sparse. Like fallocate, it never cuts a longer file.
+int GrowTo(int file, off_t bytes) noexcept {
+  struct stat status {};
+  if (fstat(file, &status) != 0) return -1;
+  return status.st_size >= bytes ? 0 : ftruncate(file, bytes);
+}
+
 }  // namespace
 
 INTERPOSED ssize_t recv(int socket, void* buffer, size_t bytes, int flags) {
@@ -38,9 +46,8 @@ INTERPOSED int accept(int socket, sockaddr* address, socklen_t* length) {
 }
 
 INTERPOSED int fallocate(int file, int, off_t offset, off_t bytes) noexcept {
-  return ftruncate(file, offset + bytes);
+  return GrowTo(file, offset + bytes);
 }
-
 INTERPOSED int posix_fallocate(int file, off_t offset, off_t bytes) {
-  return ftruncate(file, offset + bytes) == 0 ? 0 : errno;
+  return GrowTo(file, offset + bytes) == 0 ? 0 : errno;
 }

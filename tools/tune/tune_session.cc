@@ -252,7 +252,7 @@ Status TuneSession::TryConfigsInTurns(CandidateList& list) {
   }
   const size_t tried = list.configs.size();
   for (int number = 1; !list.configs.empty(); ++number) {
-    DYNAMICCL_TRY(const JobStart start, FindOrStartConfigs(list, ConfigsInTurns(number)));
+    DYNAMICCL_TRY(const JobStart start, FindOrStartConfigs(list, number));
     ++result_.starts;
     if (!start.failure.empty()) {
       spdlog::warn("{}", start.failure);
@@ -262,11 +262,9 @@ Status TuneSession::TryConfigsInTurns(CandidateList& list) {
     }
     const TurnVerdicts verdicts = VerdictsIn(start.seen);
     std::vector<std::string> kept = verdicts.faster;
-    const bool again =
-        !verdicts.open.empty() && number < kMostStartsInTurns && FitsBudget(kStartsOfFinal + 1);
-    if (again) kept.insert(kept.end(), verdicts.open.begin(), verdicts.open.end());
+    kept.insert(kept.end(), verdicts.open.begin(), verdicts.open.end());
     KeepConfigs(kept, list);
-    if (!again) break;
+    if (verdicts.open.empty()) break;
     spdlog::info("once more in turns: {}", fmt::join(kept, ", "));
   }
   if (tried > list.configs.size())
@@ -275,14 +273,18 @@ Status TuneSession::TryConfigsInTurns(CandidateList& list) {
   return {};
 }
 
-Result<JobStart> TuneSession::FindOrStartConfigs(const CandidateList& list, const std::string& name) {
+Result<JobStart> TuneSession::FindOrStartConfigs(const CandidateList& list, int number) {
+  const std::string name = ConfigsInTurns(number);
   std::optional<JobStart> start = journal_->Next(0, name);
   if (start) {
     earlier_s_ += start->seconds;
-  } else {
-    DYNAMICCL_TRY(start, StartConfigs(list, name));
-    DYNAMICCL_CHECK_OK(journal_->Add(*start));
+    return std::move(*start);
   }
+  DYNAMICCL_TRY(start, StartConfigs(list, name));
+  // The journal says whether another such start follows, because a continued tune may have a larger budget.
+  if (number == kMostStartsInTurns || !FitsBudget(kStartsOfFinal + 1))
+    start->seen = TextOf({VerdictsIn(start->seen).faster, {}});
+  DYNAMICCL_CHECK_OK(journal_->Add(*start));
   return std::move(*start);
 }
 

@@ -39,10 +39,10 @@ struct LaunchOutcome {
 };
 
 // Starts the plan and blocks until every process has ended. When a rank fails, the others get SIGTERM and,
-// after plan.grace, SIGKILL. SIGINT, SIGTERM and SIGHUP (unless it is ignored) are passed on to all ranks. Processes of a job that
-// is ended get the same signals if they outlive their parent, as the ranks of a shell script do. A failed job
-// is not an error: the outcome describes it. An error means that the plan could not be carried out, for
-// example because there is no such program.
+// after plan.grace, SIGKILL. SIGINT, SIGTERM and SIGHUP (unless it is ignored) are passed on to all ranks.
+// Processes of a job that is ended get the same signals if they outlive their parent, as the ranks of a shell
+// script do. A failed job is not an error: the outcome describes it. An error means that the plan could not
+// be carried out, for example because there is no such program.
 //
 // A rank that has ended stays a zombie until the launch is over, so no other process or group gets its
 // number. A process runs one launch at a time, because a launch blocks these signals in the calling thread.

@@ -9,8 +9,8 @@
 namespace dynamiccl {
 
 // Blocks SIGCHLD, SIGINT, SIGTERM and SIGHUP in the calling thread; the destructor restores the former mask.
-// SIGHUP stays ignored where it is ignored, as under nohup. The kernel may deliver a signal to any thread that
-// does not block it, so other threads must block these signals too, or there must be none.
+// SIGHUP stays ignored where it is ignored, as under nohup. The kernel may deliver a signal to any thread
+// that does not block it, so other threads must block these signals too, or there must be none.
 //
 // A program that starts several jobs holds a scope around all of them. A signal that arrives between two jobs
 // then waits, and the next job is not started (see Launch).

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets NCCL's configs take turns within one run of the job, as `dynamiccl ab` does. Comparing different runs
-// would not work: the machine changes more from one run to the next than most configs change a step. Only
-// configs that are faster within the run are tried further.
+// Lets NCCL's configs take turns within one start of the job, as `dynamiccl ab` does. Comparing different
+// starts would not work: the machine changes more from one start to the next than most configs change a step.
+// Configs that seem faster but are not surely so take turns once more, with fewer beside them and so with
+// more turns each. Only configs that are surely faster are tried further.
 #pragma once
 
 #include <string>
@@ -9,6 +10,8 @@
 #include "src/base/status.h"
 #include "tools/ab/turn_comparison.h"
 #include "tools/tune/candidates.h"
+#include "tools/tune/tune_journal.h"
+#include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
 
@@ -17,10 +20,24 @@ namespace dynamiccl {
 void CutToTurns(size_t turns, CandidateList& list);
 // Returns the names of the settings that take turns: the job as it is, then the configs.
 std::vector<std::string> SettingsInTurn(const CandidateList& list);
-// Returns the names of the configs whose whole 95 % interval lies below the step time of the unchanged job.
-// There are at most two, the fastest first.
-std::vector<std::string> FasterInTurns(const TurnComparison& comparison);
-// Keeps the configs that `faster` names, and notes how many others there were.
-void KeepFaster(const std::vector<std::string>& faster, CandidateList& list);
+// What the turns of one start say about the configs, the fastest first.
+struct TurnVerdicts {
+  // At most two configs whose whole 95 % interval lies below the step time of the unchanged job.
+  std::vector<std::string> faster;
+  // At most two configs that may be faster than these: they seem to gain 2 % at least, and their interval
+  // does not show it yet.
+  std::vector<std::string> open;
+};
+TurnVerdicts JudgeConfigs(const TurnComparison& comparison);
+// Writes into `start`, a start in which the settings `names` took turns, what its calls say about the
+// configs, or why they say nothing.
+void JudgeTurns(const SectionCalls& calls, const std::vector<std::string>& names, JobStart& start);
+
+// Writes and reads verdicts as the words of JobStart::seen. The name of an open config ends in "?".
+std::string TextOf(const TurnVerdicts& verdicts);
+TurnVerdicts VerdictsIn(const std::string& text);
+
+// Removes all configs from the list but those with these names.
+void KeepConfigs(const std::vector<std::string>& names, CandidateList& list);
 
 }  // namespace dynamiccl

@@ -23,7 +23,7 @@ struct JobStart {
   // The reason why the candidate cannot be used. Empty if it can.
   std::string failure;
   // Says how the calls of a step prove the candidate's settings: the reasons of all receipts. If configs took
-  // turns in this start of the job, it has instead the names of the faster configs.
+  // turns in this start of the job, it has instead the verdicts about them (TextOf in config_turns.h).
   std::string seen;
   // Bytes of each AllReduce of a step. Two candidates with equal lists are the same to NCCL, so only one is
   // tried.

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <iterator>
-#include <sstream>
 
 #include "src/base/clock.h"
 #include "tools/ab/job_in_turns.h"
@@ -61,8 +59,13 @@ std::string BucketsOf(const RecordedStep& step) {
 constexpr const char* kAllTimes = "all";
 constexpr const char* kNoTimes = "0";
 
-// Name under which the journal keeps the run of the job in which configs take turns.
-constexpr const char* kConfigsInTurns = "configs in turns";
+// The most starts of the job in which configs take turns.
+constexpr int kMostStartsInTurns = 3;
+
+// Name under which the journal keeps a start of the job in which configs take turns. `number` counts from 1.
+std::string ConfigsInTurns(int number) {
+  return number == 1 ? "configs in turns" : fmt::format("configs in turns, start {}", number);
+}
 
 // Returns the time at which a run that began at `begun_ns` ended by itself or reached its limit. Times are
 // those of CLOCK_REALTIME. The processes of a job that is ended at its limit may take seconds to end.
@@ -106,28 +109,6 @@ void Prove(const Candidate& candidate, const CommandWords& program, const Watche
     start.failure = "not in effect: NCCL offers " + candidate.config + " for none of the calls";
   else if (BoundsChannels(candidate.config))
     if (const std::string why = WhyBoundsStay(output); !why.empty()) start.failure = "not in effect: " + why;
-}
-
-// Writes into `start` the names of the settings that were faster in their turns, or why the turns show
-// nothing.
-void JudgeTurns(const SectionCalls& calls, const std::vector<std::string>& names, JobStart& start) {
-  const auto comparison = CompareTurns({calls}, names, kStepsOfTurn);
-  if (!comparison) {
-    start.failure = "NCCL's configs were not tried: " + comparison.error().message;
-    return;
-  }
-  spdlog::info("NCCL's configs in turns within one start:\n{}", Describe(*comparison));
-  if (!comparison->SeesSteps()) {
-    start.failure =
-        "NCCL's configs were not told apart: the program issues its steps without waiting for them";
-    return;
-  }
-  if (comparison->rounds < kFewestRounds) {
-    start.failure =
-        fmt::format("NCCL's configs were not told apart: {} rounds of turns are too few", comparison->rounds);
-    return;
-  }
-  start.seen = fmt::format("{}", fmt::join(FasterInTurns(*comparison), " "));
 }
 
 }  // namespace
@@ -236,7 +217,7 @@ Result<JobStart> TuneSession::Start(const Candidate& candidate, const std::strin
   return start;
 }
 
-Result<JobStart> TuneSession::StartConfigs(const CandidateList& list) {
+Result<JobStart> TuneSession::StartConfigs(const CandidateList& list, const std::string& name) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("tune"));
   const std::vector<std::string> settings = SettingsInTurn(list);
   const TurnsPlan plan{.settings = settings,
@@ -247,8 +228,7 @@ Result<JobStart> TuneSession::StartConfigs(const CandidateList& list) {
   const int64_t begun_ns = RealtimeNanoseconds();
   DYNAMICCL_TRY(const TurnsStart turns, StartInTurns(given_.launch, line_.program(), plan));
   const LaunchOutcome& outcome = turns.recorded.outcome;
-  JobStart start{.candidate = kConfigsInTurns,
-                 .seconds = static_cast<double>(outcome.wall_ns) * kSecondsOfNs};
+  JobStart start{.candidate = name, .seconds = static_cast<double>(outcome.wall_ns) * kSecondsOfNs};
   interrupted_by_ = outcome.interrupted_by;
   if (interrupted_by_ != 0) return Interrupted(outcome);
   if (!outcome.ok() && !outcome.timed_out) {
@@ -270,23 +250,40 @@ Status TuneSession::TryConfigsInTurns(CandidateList& list) {
     spdlog::warn("{}", list.left_out.back());
     return {};
   }
-  std::optional<JobStart> start = journal_->Next(0, kConfigsInTurns);
+  const size_t tried = list.configs.size();
+  for (int number = 1; !list.configs.empty(); ++number) {
+    DYNAMICCL_TRY(const JobStart start, FindOrStartConfigs(list, ConfigsInTurns(number)));
+    ++result_.starts;
+    if (!start.failure.empty()) {
+      spdlog::warn("{}", start.failure);
+      list.left_out.push_back(start.failure);
+      list.configs.clear();
+      return {};
+    }
+    const TurnVerdicts verdicts = VerdictsIn(start.seen);
+    std::vector<std::string> kept = verdicts.faster;
+    const bool again =
+        !verdicts.open.empty() && number < kMostStartsInTurns && FitsBudget(kStartsOfFinal + 1);
+    if (again) kept.insert(kept.end(), verdicts.open.begin(), verdicts.open.end());
+    KeepConfigs(kept, list);
+    if (!again) break;
+    spdlog::info("once more in turns: {}", fmt::join(kept, ", "));
+  }
+  if (tried > list.configs.size())
+    list.left_out.push_back(fmt::format("{} of NCCL's configs were not surely faster in turns within a start",
+                                        tried - list.configs.size()));
+  return {};
+}
+
+Result<JobStart> TuneSession::FindOrStartConfigs(const CandidateList& list, const std::string& name) {
+  std::optional<JobStart> start = journal_->Next(0, name);
   if (start) {
     earlier_s_ += start->seconds;
   } else {
-    DYNAMICCL_TRY(start, StartConfigs(list));
+    DYNAMICCL_TRY(start, StartConfigs(list, name));
     DYNAMICCL_CHECK_OK(journal_->Add(*start));
   }
-  ++result_.starts;
-  if (!start->failure.empty()) {
-    spdlog::warn("{}", start->failure);
-    list.left_out.push_back(start->failure);
-    list.configs.clear();
-    return {};
-  }
-  std::istringstream names(start->seen);
-  KeepFaster({std::istream_iterator<std::string>(names), {}}, list);
-  return {};
+  return std::move(*start);
 }
 
 Status TuneSession::Observe() {

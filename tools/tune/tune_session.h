@@ -46,7 +46,7 @@ struct TuneResult {
   std::vector<std::string> seen;
   // Index of the best candidate; 0: the job as it is.
   size_t best = 0;
-  // Number of times that the job was started: those in which it was only watched, that in which configs took
+  // Number of times that the job was started: those in which it was only watched, those in which configs took
   // turns, and those of the turns, also in earlier processes of this tune.
   size_t starts = 0;
   // Seconds that the tune was given (TuneOptions::budget_s).
@@ -94,10 +94,13 @@ class TuneSession {
   // which settings. Notes where no framework was found.
   void RecogniseByCommand();
   Result<CandidateList> ListOf();
-  // Lets the configs of the list take turns within one run of the job, and keeps the faster ones. Configs
-  // that the user named with --try are all kept.
+  // Lets the configs of the list take turns within a start of the job, and within up to two more while some
+  // seem faster but are not surely so. Keeps the configs that are surely faster. Configs that the user named
+  // with --try are all kept.
   Status TryConfigsInTurns(CandidateList& list);
-  Result<JobStart> StartConfigs(const CandidateList& list);
+  // One of these starts, from the journal if it has it. `name`: its name there.
+  Result<JobStart> FindOrStartConfigs(const CandidateList& list, const std::string& name);
+  Result<JobStart> StartConfigs(const CandidateList& list, const std::string& name);
   // Predicts what the framework's candidates are worth, and describes the job. If this is not possible,
   // returns nothing and adds a note to the list.
   std::vector<Forecast> Predict(CandidateList& list);

@@ -32,20 +32,42 @@ TEST(ConfigTurns, AsManyConfigsAsTheTurnsTellApart) {
   EXPECT_TRUE(list.configs.empty());
 }
 
-TEST(ConfigTurns, OnlyThoseAreKeptThatAreSurelyFaster) {
+TEST(ConfigTurns, ThoseThatAreSurelyFasterStayAndThoseThatMayBeFasterAreOpen) {
   TurnComparison comparison;
   comparison.settings = {{"default", 9, 10, {}, 1, {1, 1}},
                          {"ring/ll", 9, 9.5, {}, 0.95, {0.88, 1.02}},
                          {"tree/simple", 9, 9, {}, 0.9, {0.88, 0.93}},
                          {"ring/simple/1", 9, 8, {}, 0.8, {0.78, 0.82}},
-                         {"tree/ll", 9, 9.2, {}, 0.92, {0.9, 0.95}}};
-  const std::vector<std::string> faster = FasterInTurns(comparison);
-  EXPECT_EQ(faster, (std::vector<std::string>{"ring/simple/1", "tree/simple"}));
+                         {"tree/ll", 9, 9.2, {}, 0.92, {0.9, 0.95}},
+                         {"ring/ll128", 9, 7.9, {}, 0.79, {0.7, 1.1}},
+                         {"pat/simple", 9, 7.5, {}, 0.75, {0.7, 1.2}}};
+  const TurnVerdicts verdicts = JudgeConfigs(comparison);
+  EXPECT_EQ(verdicts.faster, (std::vector<std::string>{"ring/simple/1", "tree/simple"}));
+  EXPECT_EQ(verdicts.open, (std::vector<std::string>{"pat/simple", "ring/ll128"}));
   CandidateList list = ListOfConfigs({"tree/simple", "ring/ll", "ring/simple/1", "tree/ll"});
-  KeepFaster(faster, list);
+  KeepConfigs(verdicts.faster, list);
   EXPECT_EQ(SettingsInTurn(list), (std::vector<std::string>{"default", "tree/simple", "ring/simple/1"}));
-  ASSERT_EQ(list.left_out.size(), 1u);
-  EXPECT_EQ(list.left_out.front(), "2 of NCCL's configs were not faster in turns within one start");
+}
+
+// Measured on a slow rail: eight rounds with one disturbed turn did not prove the fastest config.
+TEST(ConfigTurns, AConfigWhoseIntervalIsStillWideIsOpenAndASmallGainIsNot) {
+  TurnComparison comparison;
+  comparison.settings = {{"default", 8, 15.1, {}, 1, {1, 1}},
+                         {"ring/simple/1", 8, 14.73, {}, 0.797, {0.77, 1.11}},
+                         {"ring/simple", 8, 14.53, {}, 0.99, {0.958, 1.041}},
+                         {"ring/ll", 8, 18.62, {}, 1.253, {1.015, 1.646}}};
+  const TurnVerdicts verdicts = JudgeConfigs(comparison);
+  EXPECT_TRUE(verdicts.faster.empty());
+  EXPECT_EQ(verdicts.open, (std::vector<std::string>{"ring/simple/1"}));
+}
+
+TEST(ConfigTurns, VerdictsAreReadBackFromTheirWords) {
+  const TurnVerdicts verdicts{{"tree/simple", "ring/ll"}, {"ring/simple/1"}};
+  EXPECT_EQ(TextOf(verdicts), "tree/simple ring/ll ring/simple/1?");
+  EXPECT_EQ(VerdictsIn(TextOf(verdicts)).faster, verdicts.faster);
+  EXPECT_EQ(VerdictsIn(TextOf(verdicts)).open, verdicts.open);
+  EXPECT_EQ(TextOf({}), "");
+  EXPECT_TRUE(VerdictsIn("").faster.empty());
 }
 
 using ::testing::Contains;

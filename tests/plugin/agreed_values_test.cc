@@ -197,7 +197,7 @@ class AgreedValuesOfRanks : public ::testing::Test {
     return in_order;
   }
 
-  // Waits until all live ranks have read this.
+  // Waits until each of the first `n_ranks` ranks has read this bucket size.
   void WaitFor(int64_t bucket, size_t n_ranks = kRanks) const {
     for (size_t rank = 0; rank < n_ranks; ++rank) {
       while (ranks_[rank]->bucket() != bucket) std::this_thread::yield();
@@ -208,8 +208,8 @@ class AgreedValuesOfRanks : public ::testing::Test {
     server_->OfferTable(kToken, {SwitchReason::kOperator, false, {static_cast<std::byte>(byte)}, {}});
   }
 
-  // Proposes values from random ranks, and tables, at random times. At the end the round's number is agreed
-  // on.
+  // Random ranks propose values, and the leader offers tables, at random times. At the end all ranks agree on
+  // the number of the round.
   void ProposeARound(int64_t round, std::minstd_rand& random) {
     for (int i = 0; i < 8; ++i) {
       const size_t rank = random() % kRanks;

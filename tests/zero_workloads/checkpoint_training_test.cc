@@ -116,8 +116,8 @@ TEST(Saving, RanksMeetWhileTheyWaitForASave) {
   EXPECT_GE(allreduces("slow", {{"HOSTCCL_FAILPOINT", "checkpoint.part:delay"}}), allreduces("fast", {}) + 3);
 }
 
-// At one world size everything must be equal; over different world sizes only what rounding of sums does not
-// change: weights that a learning rate of 0 leaves as they are.
+// Runs of one world size must write equal states. Sums are rounded differently at other world sizes. There,
+// runs with a learning rate of 0 are compared: they keep the initial weights, which must be equal.
 TEST(Saving, ContentDoesNotDependOnStageOrWorldSize) {
   const TemporaryFolder place;
   std::string state, weights;

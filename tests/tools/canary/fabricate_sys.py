@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the /sys, /proc and nvidia-smi of a machine that NCCL's own topology file describes, for collect_machine.sh.
+"""Makes the /sys, /proc and nvidia-smi of a machine from NCCL's topology file of it, for collect_machine.sh.
 
     fabricate_sys.py TOPOLOGY.xml FOLDER [--no-driver] [--switches]
 
-Below FOLDER: sys/, proc/ and bin/nvidia-smi, which answers the two questions of the collector in the form of NVIDIA's
-documentation. A bridge of the topology gets a root port above it and a port below it, as PCIe has them and as NCCL leaves them out.
---no-driver: no nvidia-smi. --switches: NVSwitches are PCI devices, as on DGX and HGX A100 and H100.
+It writes sys/, proc/ and bin/nvidia-smi into FOLDER. This nvidia-smi answers the two queries of the collector in the
+form that NVIDIA documents. NCCL's topology leaves out PCIe ports, so each PCI device gets a port above it.
+--no-driver: writes no nvidia-smi.
+--switches: adds an NVSwitch as a PCI device, as on DGX and HGX A100 and H100.
 """
 import argparse
 import pathlib

@@ -32,7 +32,7 @@ def shortened(size):
 
 
 class Statements:
-    """Checks the lines of one answer. Each method named check_* returns the pattern and the function of one statement."""
+    """Checks the statements of one answer. PATTERNS names the method that checks each statement."""
 
     def __init__(self, test, facts):
         self.test, self.facts = test, facts

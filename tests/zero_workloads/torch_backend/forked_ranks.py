@@ -38,7 +38,8 @@ def _receive(connection):
 
 
 def _become(request, streams, own_path):
-    """Makes this forked process what Python would be after its start; returns the arguments."""
+    """Gives this forked process the streams, environment, folder and modules that a newly started Python would have.
+    Returns the program's arguments."""
     import ctypes
 
     arguments, environment, folder = request

@@ -194,9 +194,11 @@ class LostRanks(unittest.TestCase):
         self.assert_named(findings)
 
     def test_a_rank_skips_a_collective(self):
-        """The later calls have one size, so it shows when rank 1 has no call left for the others' last one.
+        """All later calls have the same size, so the skip shows only at the last call of ranks 0 and 2: rank 1 has no
+        call left for it.
 
-        The process of the rank whose time is over first ends, which the other one may see before its own time is over."""
+        One of these two ranks times out first, and its process ends. The other rank then also times out, or notices
+        before that the process has ended."""
         ended, findings = self.run_with("skip")
         self.assertEqual(ended[1][0], 0, ended[1][1])
         timed_out = [rank for rank in (0, 2) if f"on rank {rank}: Timed out after {TIMEOUT_MS} ms" in ended[rank][1]]

@@ -42,7 +42,7 @@ class CommunicatorCtas : public JobTest {
     std::sort(channels.begin(), channels.end());
     return channels;
   }
-  // Requires that no bound was set, and that every rank says why in one line.
+  // Requires that no bound was set, and that each rank logs one line with these reasons.
   void ExpectAsAsked(const JobResult& job, const std::vector<std::string>& why) {
     EXPECT_EQ(ChannelsOfSmallest(job), ChannelsOfSmallest(RunWell(Options(""))));
     for (size_t rank = 0; rank < job.output.size(); ++rank) {

@@ -6,8 +6,8 @@
 //   JOB_ORDER     "mixed": sizes come in an order without a period, the same in each run
 //   JOB_UNTIL     file: if rank 0 finds it before a call, all ranks end after that call
 //   JOB_TIMES     file in which rank 0 leaves "<bytes> <ns>" of each call, from issue to end
-//   JOB_PAUSE_AT  before this call rank 0 writes its process id into the file JOB_PAUSE and waits until the file
-//                 is removed
+//   JOB_PAUSE_AT  before this call rank 0 writes its process id into the file JOB_PAUSE and waits until that
+//                 file is removed
 //   JOB_LATE      "<rank> <call> <microseconds>": from this call on, the rank issues each call so much later
 //   JOB_BYTES_FROM  "<call> <sizes>": from this call on, calls use these sizes in turn
 #include <sys/prctl.h>

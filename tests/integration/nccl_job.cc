@@ -5,20 +5,20 @@
 //            [grouped] [simulated] [nonblocking] [ends] [shrink] [ctas] [oldctas] [splitdefault] [sums]
 //            [several] [values]
 // A rank with $JOB_LATE_UNTIL begins when that file contains "as the program asks". Some of the words:
-//   values: $JOB_STEPS steps of small calls. Each step begins by reading the live value "bucket" and writing it to
-//     the file values.<rank>. Now and then a random rank proposes another value. Rank $JOB_DIES dies in step
-//     $JOB_DIES_IN.
+//   values: $JOB_STEPS steps of small calls. Each step begins by reading the live value "bucket" and writing
+//     it to the file values.<rank>. Now and then a random rank proposes another value. Rank $JOB_DIES dies in
+//     step $JOB_DIES_IN.
 //   several: makes three communicators of all ranks in one group, and uses them separately and together. Rank
 //     $JOB_APART makes them one by one.
-//   ctas: the communicator's ncclConfig_t has $JOB_MIN_CTAS, $JOB_MAX_CTAS and $JOB_NVLS_CTAS, if they are set.
-//   oldctas: the same, but the configuration has the size of NCCL 2.14's, which ends before these members.
-//   splitdefault: like split, but with a configuration that sets nothing. split itself uses no configuration.
+//   ctas: the communicator's ncclConfig_t has $JOB_MIN_CTAS, $JOB_MAX_CTAS and $JOB_NVLS_CTAS, where set.
+//   oldctas: the same, but the configuration has the size of NCCL 2.14's and ends before these members.
+//   splitdefault: like split, but with a configuration that sets nothing. split uses no configuration.
 //   grouped: makes the communicator in a group.
 //   simulated: the same, but ncclGroupSimulateEnd ends the group.
 //   shrink: rank $JOB_DIES dies after its rounds, and the others continue without it.
 //   ends: the process ends as $JOB_ENDS says, while its communicator is alive.
-//   sums: makes large sums of numbers that are rounded, and prints a digest of the last result. It shows in which
-//     order the ranks' parts were added, which depends on the size of chunks.
+//   sums: makes large sums of numbers that are rounded, and prints a digest of the last result. It shows in
+//     which order the ranks' parts were added, which depends on the size of chunks.
 //   stalls: rounds of 500 small calls with random stalls. There are more rounds while the file $JOB_GOES_ON
 //     exists.
 #include <signal.h>

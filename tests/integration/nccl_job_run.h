@@ -22,7 +22,7 @@ struct JobOptions {
   std::vector<int> without_preload;           // ranks that do not load the object
   std::map<int, std::string> preload_of;      // for single ranks, instead of the object
   std::vector<std::string> under;             // a program and its arguments that run the rank
-  unsigned seconds = 50;  // a rank that hangs is ended after this time
+  unsigned seconds = 50;                      // a rank that hangs is ended after this time
 };
 
 struct JobResult {

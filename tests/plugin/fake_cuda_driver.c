@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
-   A stand-in for the CUDA driver with events and the state of stream capture. Event n completes n milliseconds
-   after event n - 1, once `reached` is at least n. */
+   A stand-in for the CUDA driver with events and the state of stream capture. Event n completes n
+   milliseconds after event n - 1, once `reached` is at least n. */
 #define EXPORTED __attribute__((visibility("default")))
 EXPORTED int captureStatus = 0;
 EXPORTED int captureResult = 0;

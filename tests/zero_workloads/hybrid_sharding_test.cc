@@ -2,8 +2,8 @@
 // Tests hybrid sharding: parameters are sharded inside a group and replicated across groups. Also tests the
 // second copy of parameters for backward passes.
 //
-// A sum over R groups of n ranks is (g0 + ... + g(n-1)) + (gn + ...) + ...; plain data parallelism adds N = R
-// n gradients one after another. So the two differ by rounding. A plain run on n ranks that accumulates R
+// A sum over R groups of n ranks is (g0 + ... + g(n-1)) + (gn + ...) + ...; plain data parallelism adds all
+// gradients one after another. So the two differ by rounding. A plain run on n ranks that accumulates R
 // micro-steps, each with the rows of one group, adds the same sums in the same order. It must agree bit for
 // bit.
 #include <gmock/gmock.h>

@@ -163,8 +163,7 @@ class OffloadedTraining : public testing::Test {
 TEST_F(OffloadedTraining, GivesTheSameNumbersInAllStages) {
   for (const char* type : {"fp32", "bf16"}) {
     for (const char* stage : {"0", "1", "2", "3"}) {
-      if (type == std::string("bf16") && stage == std::string("1"))
-        continue;  // its states are those of stage 2
+      if (type == std::string("bf16") && stage == std::string("1")) continue;  // its states are stage 2's
       SCOPED_TRACE(std::string("stage ") + stage + " " + type);
       const std::vector<std::string> arguments = {"--stage", stage, "--dtype", type, "--steps", "10"};
       const TrainingReport here = TrainSmall(2, arguments), offloaded = TrainSmall(2, With(arguments));
@@ -189,8 +188,7 @@ std::vector<std::string> OnHost(std::vector<std::string> arguments) {
 TEST(OffloadToHost, GivesTheSameNumbersInAllStages) {
   for (const char* type : {"fp32", "bf16"}) {
     for (const char* stage : {"0", "1", "2", "3"}) {
-      if (type == std::string("bf16") && stage == std::string("1"))
-        continue;  // its states are those of stage 2
+      if (type == std::string("bf16") && stage == std::string("1")) continue;  // its states are stage 2's
       SCOPED_TRACE(std::string("stage ") + stage + " " + type);
       const std::vector<std::string> arguments = {"--stage", stage, "--dtype", type, "--steps", "10"};
       const TrainingReport here = TrainSmall(2, arguments), offloaded = TrainSmall(2, OnHost(arguments));

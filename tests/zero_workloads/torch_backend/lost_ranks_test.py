@@ -24,8 +24,8 @@ RANKS = 3
 TIMEOUT_MS = 4000
 
 # DDP with four buckets of one size. The fault happens on rank 1 in the middle of step 5, when the first bucket is in
-# flight and the other ranks have issued the second one. A rank that noticed the fault earlier would not issue the second
-# bucket, so it would be behind too.
+# flight and the other ranks have issued the second one. A rank that noticed the fault earlier would not issue the
+# second bucket, so it would be behind too.
 JOB = """
 import os, sys, torch, torch.distributed as dist
 from datetime import timedelta

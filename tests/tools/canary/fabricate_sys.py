@@ -36,7 +36,7 @@ class Fabricator:
         link.symlink_to(path)
 
     def port(self, parent, numa, element):
-        """A root port or a bridge's port, of the speed of what is below it."""
+        """Makes a root port or a bridge's port, with the speed of the device below it. Returns its path."""
         self.ports += 1
         path = parent / f"0001:{self.ports // 8:02x}:{self.ports % 8 + 1:02x}.0"
         self.device(path, numa, **{"class": "0x060400"}, vendor="0x8086", device="0x347a", subsystem_vendor="0x8086",
@@ -69,7 +69,7 @@ class Fabricator:
     def cpus(self, root):
         cpu = root.find("cpu")
         family = int(cpu.get("familyid"))
-        # NCCL and Linux add the extended family of the processor in different places.
+        # NCCL and Linux add the processor's extended family to its family in different ways.
         family = family if family < 15 or family % 16 != 15 else 15 + family // 16
         write(self.folder / "proc/cpuinfo", f"processor\t: 0\nvendor_id\t: {cpu.get('vendor')}\ncpu family\t: {family}\n"
               f"model\t\t: {cpu.get('modelid')}\nmodel name\t: a processor\n\nprocessor\t: 1\n")

@@ -85,7 +85,7 @@ class ScriptTest(unittest.TestCase):
         self.assertEqual({path.name for path in self.root.iterdir()}, {"bin", "build", "tools"})
 
     def run_ci(self, **outputs):
-        """Runs .ci/run. Its steps print the given texts, and fail if a text begins with "!". Returns (exit code, lines)."""
+        """Returns (exit code, lines) of .ci/run. Steps print the given texts; a text that begins with "!" fails."""
         steps = {"install": "", "fetch_nccl": "", "fetch_nvcc": "", "build": "", "test_sanitized": "", "check_a": "",
                  "site_widths": "", "test": "100% tests passed, 0 tests failed out of 2\nTotal Test time (real) = 1 sec"}
         folders = {"check_a": ".ci/check_a.sh", "site_widths": "tools/docs/site_widths.py"}

@@ -9,12 +9,12 @@ output. A line "..." stands for any number of lines. After "same", these words m
   part                       the output may have other lines before, between and after those of the block
   exit="1"                   the commands end with this exit code
   releases="2.24.3 2.28.9"   the commands run these releases of NCCL
-Blocks with releases are compared only with --releases, all other blocks only without it. Exit code 77: nothing differs,
-but a release is not in the user's cache.
+Blocks with releases are compared only with --releases, all other blocks only without it. Exit code 77: nothing
+differs, but a release is not in the user's cache.
 
-A picture was drawn by tools/docs/terminal_picture.py and shows one command. The commands run in a folder with the tree's
-docs, tests and traces, for COMMAND_SECONDS at most, or for RELEASES_SECONDS with releases. DYNAMICCL_BIN is the program.
-Its folder is on PATH.
+A picture was drawn by tools/docs/terminal_picture.py and shows one command. The commands run in a folder with the
+tree's docs, tests and traces, for COMMAND_SECONDS at most, or for RELEASES_SECONDS with releases. DYNAMICCL_BIN is the
+program. Its folder is on PATH.
 """
 import difflib
 import html
@@ -48,7 +48,7 @@ def drawn_lines(picture):
 
 
 def commands_of(page, with_releases):
-    """Yields (line, command, expected lines, exit code, releases) for each command that the page shows with its output."""
+    """Yields (line, command, expected lines, exit code, releases) for each command that the page shows."""
     text = page.read_text()
     if page.suffix == ".svg":
         text = "\n".join(["```console same", *drawn_lines(text), "```\n"])

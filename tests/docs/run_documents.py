@@ -5,9 +5,9 @@
   run_documents.py [--torch] PAGE...
 
 Bash runs a block that begins with ```sh run, and stops at the first command that fails. A block that begins with
-```sh run torch needs PyTorch and the backend, and is run only with --torch. If the word `verdict` follows, the block may
-also end with exit code 1, by which a command reports what it found. For example, a page cannot promise which of two
-settings is faster on a busy machine.
+```sh run torch needs PyTorch and the backend, and is run only with --torch. If the word `verdict` follows, the block
+may also end with exit code 1, by which a command reports what it found. For example, a page cannot promise which of
+two settings is faster on a busy machine.
 
 DYNAMICCL_BIN is the program. Pages use EXAMPLES for the folder of the example scripts. With --torch, TORCH_PYTHON names
 the Python whose torchrun is used, and TORCH_BACKEND the folder for PYTHONPATH. With --print, the commands and their

@@ -35,7 +35,7 @@ class Facts:
         self.choosable = None
 
     def chosen(self):
-        """Returns the number of calls for which NCCL chooses an algorithm, and of those whose algorithm the file lacks."""
+        """Returns how many calls NCCL chooses an algorithm for, and for how many the file lacks it."""
         calls = self.choosable
         if calls is None:
             calls = sum(1 for c in self.all_calls or self.calls if c.name not in PAIRS and c.n_ranks != 1)
@@ -250,7 +250,7 @@ def aicb(path):
 
 
 def simai(path):
-    """Reads SimAI's workload. Each layer has collectives for the forward pass, the input gradient and the weight gradient."""
+    """Reads SimAI's workload. A layer has collectives for its forward pass and for two gradients: input and weights."""
     lines = text_of(path).splitlines()
     numbers = {key: int(value) for key, value in re.findall(r"(\w+): (\d+)", lines[0])}
     calls = []

@@ -37,7 +37,7 @@ RANKS = {"asymmetric-nodes": 4, "four-nodes-degraded-link": 4}
 PRESETS = ("two-nodes-slow-rail", "two-nodes-bursty-load", "two-nodes-steady-load", "two-nodes-ethernet", "two-nodes-infiniband",
            "two-nodes-nvlink", "two-nodes-slow", "one-node", "one-node-nvlink", "asymmetric-nodes", "four-nodes-degraded-link")
 TURN_STEPS = 3
-STEPS_BEFORE = 40  # until the steps are known, and DDP's buckets made
+STEPS_BEFORE = 40  # by then the steps are known, and DDP has made its buckets
 
 
 def arguments():

@@ -92,7 +92,7 @@ def kernel_events(rows):
     counts = {("captured" if "--graph" in row["case"] else "eager"): row.get("plugin", {}).get("kernel_events") for row in rows}
     if counts.get("eager") is None or counts.get("captured") is None:
         return "open: a case did not report"
-    # Eagerly each of the repeats is seen; of a captured graph at least one event a replay would be.
+    # Outside a graph, the profiler sees every repeat. In a captured graph it should see at least one event per replay.
     return f"eager {counts['eager']}, captured {counts['captured']}: " + (
         "yes" if counts["captured"] * 2 > counts["eager"] > 0 else "no, or only at capture")
 

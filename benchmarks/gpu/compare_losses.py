@@ -10,9 +10,9 @@ import json
 import pathlib
 import sys
 
-# Stages add the same numbers in another order: single precision leaves 7 digits, of which 20 steps cost two or three.
+# Stages add the same numbers in another order. Single precision has 7 digits, and 20 steps lose two or three of them.
 STAGES_TOLERANCE = 1e-4
-# Other kernels for every product and function, too.
+# The CPU also uses other kernels for every product and function.
 CPU_TOLERANCE = 2e-3
 
 

@@ -15,7 +15,7 @@ import struct
 import sys
 
 FAT_BINARY_MAGIC = 0xBA55ED50
-ELF_KIND = 2  # of an entry; 1 is PTX
+ELF_KIND = 2  # the kind of an entry with machine code; 1 is PTX
 
 
 class NotUnderstood(Exception):
@@ -39,7 +39,7 @@ def entries(elf, offset, length):
     end = offset + length
     while offset < end:
         magic, version, header_bytes, size = struct.unpack_from("<IHHQ", elf, offset)
-        if magic == 0:  # between two fat binaries, which begin at multiples of 8
+        if magic == 0:  # a gap between fat binaries, which begin at multiples of 8
             offset += 8
             continue
         if magic != FAT_BINARY_MAGIC or version != 1:

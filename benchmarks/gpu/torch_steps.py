@@ -88,7 +88,7 @@ def train(options, model, device, rank):
         optimizer.step()
         optimizer.zero_grad()
         if (step + 1) % options.read_every == 0:
-            losses.append(loss.item())  # waits for the device
+            losses.append(loss.item())  # this waits for the device
             now = time.perf_counter()
             milliseconds += [1000 * (now - began) / options.read_every] * options.read_every
             began = now

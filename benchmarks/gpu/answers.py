@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the experiments of first_hour.sh answered: for each question and release what was asked, done, seen and what follows.
+"""Prints what the experiments of first_hour.sh answered.
+
+For each question and release it prints what was asked, what was done and seen, and what follows.
 
   answers.py results.jsonl        reads what first_hour.sh wrote; "open" where the cases do not settle a question
 """
@@ -30,7 +32,7 @@ QUESTIONS = {
 
 
 def choice_of(row):
-    """(algorithm, protocol, channels) of NCCL's line, or None."""
+    """Returns (algorithm, protocol, channels) of NCCL's line, or None."""
     match = CHOICE.search(row.get("chosen", ""))
     return (match[1].upper(), match[2].upper(), int(match[4]) - int(match[3]) + 1) if match else None
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the ZeRO stages trained alike on CUDA, and as on the CPU.
+"""Checks that the ZeRO stages had the same losses on CUDA, and the same as on the CPU.
 
   compare_losses.py FOLDER    reads cuda_{0..3}_0.jsonl and cpu_0_0.jsonl, which dynamiccl-zero --json wrote
 
-Exit codes: 0 alike within the tolerances below, 1 not, 2 usage.
+Exit codes: 0 equal within the tolerances below, 1 not, 2 usage.
 """
 import json
 import pathlib
@@ -24,7 +24,7 @@ def losses(path):
 
 
 def difference(one, other):
-    """Largest relative difference of a step; None where the runs have no common length."""
+    """Returns the largest relative difference of a step, or None if the runs differ in length."""
     if not one or len(one) != len(other):
         return None
     return max(abs(a - b) / abs(b) for a, b in zip(one, other))

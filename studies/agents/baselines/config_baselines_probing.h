@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choosers that try configurations on the job itself. Every key is called kProbingCalls times; a call of a
-// configuration takes one of its measured repeats of the picking half at random, and the configuration held
-// at the end is valued by the other half. All choosers get the same number of calls.
+// Choosers that try configurations on the job itself. Every key is called kProbingCalls times, so all
+// choosers get the same number of calls. A call of a configuration takes one of its measured repeats of the
+// picking half at random. The configuration held at the end is valued by the other half.
 #pragma once
 
 #include <vector>

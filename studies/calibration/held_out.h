@@ -46,7 +46,7 @@ struct HeldOutErrors {
 struct Coverage {
   size_t judged = 0;  // cells for which the fit states an interval
   size_t inside = 0;
-  std::vector<double> widths;  // of the intervals, as natural logarithms
+  std::vector<double> widths;  // widths of the intervals, as natural logarithms
   double Share() const { return judged == 0 ? 0 : static_cast<double>(inside) / static_cast<double>(judged); }
 };
 

@@ -34,7 +34,7 @@ struct Audit {
 };
 
 std::string SystemLabel(const ArmCell& cell) {
-  const bool told = cell.model.has_value();  // a topology's name tells its ranks or its sweep has one count
+  const bool told = cell.model.has_value();  // then its name has the ranks, or its sweep has one count
   return told ? cell.system : fmt::format("{}, {} ranks", cell.system, cell.n_ranks);
 }
 

@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Step time over a whole job: NCCL's choice, mode adaptive from nothing, and one config for all calls, in turns.
+"""Compares step times over a whole job under NCCL's choice, mode adaptive, and one config for all calls, in turns.
 
-For each preset and stage and each seed the trainer runs --steps steps as NCCL chooses, in mode adaptive with an empty site
-store, with --again in mode adaptive with what that job left in the store, with --elsewhere in mode adaptive with a store that
-jobs in other topologies left, with --expecting in mode adaptive with another policy and an empty store, under each of
---configs as an override rule for every call of at least 1 KiB, and as NCCL chooses once more. Stated are, over seeds, medians
-of ratios to the mean of the two default runs of the same seed: of the whole job but its first --skip steps, of its first 50
-steps, of its last fifth, and of the steps of each of --windows; and how far the two defaults lie apart.
+For each preset and stage and each seed, the trainer runs --steps steps in each of these ways:
+  - as NCCL chooses ("default");
+  - in mode adaptive with an empty site store;
+  - with --again: in mode adaptive with the store that the previous job left;
+  - with --elsewhere: in mode adaptive with a store that jobs in other topologies left;
+  - with --expecting: in mode adaptive with another policy and an empty store;
+  - under each of --configs, as an override rule for every call of at least 1 KiB;
+  - as NCCL chooses, once more ("default again").
+It prints medians over seeds of ratios to the mean of the two default runs of the same seed. The ratios are of the whole
+job without its first --skip steps, of its first 50 steps, of its last fifth, and of the steps of each of --windows. It
+also prints how far the two defaults are apart.
 
     benchmarks/adaptive_steps.py --build build/release --policy policies/starter.dcpolicy --data shakespeare/ \\
         --cells two-nodes-slow-rail/3 two-nodes-nvlink/0 --json steps.json
@@ -55,7 +60,7 @@ def arguments():
 
 
 def window_of(parser, given, text):
-    """The first step of a window and the one after its last."""
+    """Returns the first step of a window and the step after its last."""
     begin, _, end = text.partition("-")
     if not (begin.isdigit() and end.isdigit() and given.skip <= int(begin) < int(end) <= given.steps):
         parser.error(f"--windows {text}: two steps between {given.skip} and {given.steps} like 280-330")
@@ -75,7 +80,7 @@ def adaptive(policy, store):
 
 
 def find_elsewhere(given, store):
-    """Lets jobs in the topologies of --elsewhere write what they find into `store`, one job after the other."""
+    """Runs a job in each topology of --elsewhere, one after the other. The jobs write what they find into `store`."""
     for topology in given.elsewhere:
         for stage in (3, 0):
             options, environment = adaptive(given.policy, store)
@@ -84,8 +89,10 @@ def find_elsewhere(given, store):
 
 
 def run(given, cell, arm, seed, store):
-    """Means of the whole job's steps and of the first ones, median of the last fifth, and means of --windows, in ms. `store`:
-    path of this turn's site store."""
+    """Returns in ms the means of all steps and of the first ones, the median of the last fifth, means of --windows.
+
+    `store` is the path of this turn's site store.
+    """
     preset, stage = cell.rsplit("/", 1)
     with tempfile.TemporaryDirectory() as folder:
         options, environment = [], []
@@ -104,7 +111,7 @@ def run(given, cell, arm, seed, store):
 
 
 def turn_of(given, cell, arms, seed, found):
-    """(whole, first, end, windows) by arm, one job after the other. `found`: the store that jobs elsewhere left."""
+    """Runs one job per arm and returns (whole, first, end, windows) by arm. `found` is the store of jobs elsewhere."""
     with tempfile.TemporaryDirectory() as folder:
         stores = {arm: f"{folder}/site.dcsite" for arm in arms}
         if given.elsewhere:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Time to make communicators with NVIDIA's NCCL over the stand-in for CUDA, with and without the loaded object.
+"""Measures the time to make communicators with NVIDIA's NCCL over the stand-in for CUDA, with and without the object.
 
 Two processes of one emulated node make --communicators communicators of two ranks one after the other, and then destroy
-them. Processes of each mode take turns. Stated are medians over rounds of the slower rank's times, and the median, least
-and greatest ratio to the run without the object in the same round.
+them. Processes of each mode take turns. The program prints medians over rounds of the slower rank's times. It also
+prints the median, least and greatest ratio to the run without the object in the same round.
 
     benchmarks/communicator_starts.py --build build/release --policy policies/starter.dcpolicy --nccl 2.28.9
 """
@@ -43,8 +43,10 @@ def unique_id(nccl, rank, path):
 
 
 def run_rank(rank, folder, n_communicators):
-    """Prints the milliseconds of all inits and of all destroys. The names are looked up as a program's own are, so that
-    the loaded object is called first."""
+    """Prints the milliseconds of all inits and of all destroys.
+
+    The names are looked up in the same way as a program's own names. The preloaded object is therefore called first.
+    """
     nccl = ctypes.CDLL(None)
     nccl.ncclCommInitRank.argtypes = [ctypes.c_void_p, ctypes.c_int, UniqueId, ctypes.c_int]
     nccl.ncclCommDestroy.argtypes = [ctypes.c_void_p]

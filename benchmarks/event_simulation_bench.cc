@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast the event-driven simulator is: collectives per second, and a step of ZeRO-3 of a 70B model on
-// 10,000 ranks, once with all ranks equal and once with every rank different.
+// Measures how fast the event-driven simulator is: collectives per second, and the time for a step of ZeRO-3
+// of a 70B model on 10,000 ranks. In one case all ranks are equal, in the other all differ.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -22,10 +22,10 @@ using Json = nlohmann::ordered_json;
 struct Row {
   std::string what;
   uint64_t collectives = 0;
-  // Seconds for the generator's list and its program.
+  // Seconds to build the generator's list and the program from it.
   double build_s = 0;
   double simulate_s = 0;
-  // Simulated time of a step.
+  // Simulated duration of a step.
   double step_ms = 0;
 };
 
@@ -43,7 +43,7 @@ Result<FrameworkJob> Job(const char* model, WorldShape world) {
   return JobOfFramework(step, SystemOf(described));
 }
 
-// Simulates the case `repeats` times. A jitter above 0 makes every rank different.
+// Simulates the case `repeats` times. With a jitter above 0, all ranks differ.
 Result<Row> Time(const char* what, const char* model, WorldShape world, double jitter, int repeats) {
   const auto start = std::chrono::steady_clock::now();
   DYNAMICCL_TRY(FrameworkJob job, Job(model, world));

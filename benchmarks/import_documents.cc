@@ -77,11 +77,11 @@ std::string KinetoPiece(uint64_t i) {
   return text;
 }
 
-// A size from 1 KiB to 1 GiB that differs between neighbouring pieces.
+// Returns a size from 1 KiB to 1 GiB. Neighbouring pieces have different sizes.
 uint64_t BytesOf(uint64_t i) {
   return (uint64_t{1} << (10 + i % kSizes)) + 64 * (i % 7);
 }
-// A time in microseconds that fits a bandwidth of 100 GB/s and a latency.
+// Returns a time in microseconds for a bandwidth of 100 GB/s and a latency.
 double MicrosecondsOf(uint64_t i) {
   return 20.25 + static_cast<double>(BytesOf(i)) / 100e3 + static_cast<double>(i % 13) / 8;
 }
@@ -89,7 +89,7 @@ double BandwidthOf(uint64_t i) {
   return static_cast<double>(BytesOf(i)) / (MicrosecondsOf(i) * 1e3);
 }
 
-// A run of nccl-tests from its command line to its summary.
+// Returns a run of nccl-tests, from its command line to its summary.
 std::string NcclTestsRun(uint64_t i) {
   std::string text = fmt::format(
       "srun -N 1 -n 8 ./build/all_reduce_perf -b 1K -e 1G -f 2 -n {}\n"
@@ -156,7 +156,7 @@ std::string FlightRecorderEntry(uint64_t i) {
       1724779239936775119 + i * 250000, 1724779239946775119 + i * 250000, 1724779239941775119 + i * 250000);
 }
 
-// An operator, and in every fourth piece a collective, as the observer writes them.
+// Returns an operator and, in every fourth piece, a collective, as the observer writes them.
 std::string ExecutionNode(uint64_t i) {
   const bool collective = i % 4 == 0;
   const char* const attributes =
@@ -190,7 +190,7 @@ std::string InspectorLine(uint64_t i) {
       1748030377748202 + i * 1000, i, BytesOf(i), MicrosecondsOf(i), BandwidthOf(i), BandwidthOf(i) * 1.75);
 }
 
-// The events of a call with two channels and a step of its proxy, as the example plugin writes them.
+// Returns the events of a call with two channels and a step of its proxy, as the example plugin writes them.
 std::string ProfilerEvents(uint64_t i) {
   std::string text;
   const auto event = [&](const char* name, const char* category, char phase, uint64_t at,
@@ -224,7 +224,7 @@ std::string ProfilerEvents(uint64_t i) {
   return text;
 }
 
-// The same events, as the variant with one object a line writes them.
+// Returns the same events as the variant with one object per line writes them.
 std::string ProfilerLines(uint64_t i) {
   std::string text;
   const auto event = [&](const char* type, uint64_t address, uint64_t parent, uint64_t at,
@@ -275,7 +275,7 @@ void AppendNumber(std::string& text, uint64_t field, uint64_t value) {
   AppendVarint(text, value);
 }
 
-// A node of computation or, every second one, of an AllReduce, with its length before it.
+// Returns a node with its length before it. Every second node is an AllReduce, the others are computation.
 std::string ChakraNode(uint64_t i) {
   std::string node;
   const auto attribute = [&](std::string_view name, uint64_t field, uint64_t value) {
@@ -311,7 +311,7 @@ std::string DeepSpeedLine(uint64_t i) {
       i % 60, i % 1000, MicrosecondsOf(i) * 1e-3, static_cast<double>(1 + i % 1000), 160.0, 140.0);
 }
 
-// A call of eight ranks, with rank 0's choice and a line of another subsystem.
+// Returns the lines of a call of eight ranks, with rank 0's choice and a line of another subsystem.
 std::string DebugCalls(uint64_t i) {
   std::string text;
   for (uint64_t rank = 0; rank < kRanks; ++rank) {

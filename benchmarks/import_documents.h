@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generated files of all formats that are imported, of any length and in the proportions of real ones.
+// Generates files of all formats that can be imported. They can have any length and are similar to real
+// files.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +10,13 @@
 
 namespace dynamiccl {
 
-// A kind of file: `head`, then `piece` of 1, 2, 3 and so on, then `foot`.
+// A kind of file. It consists of `head`, the pieces 1, 2, 3 and so on, and `foot`.
 struct ImportDocument {
-  std::string_view name;  // the importer's, and the form where it reads several: "nccl-tests-json"
+  std::string_view name;  // of the importer, and of the form if there are several: "nccl-tests-json"
   std::string (*head)(uint64_t pieces);
   std::string (*piece)(uint64_t i);
   std::string_view foot;
-  // Number of calls in each piece. The number in a whole file is rounded down.
+  // Number of calls per piece. The number for a whole file is rounded down.
   double calls = 1;
 };
 

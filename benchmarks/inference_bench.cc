@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agents cost inside a job: nanoseconds of the structure agent, part by part, with warm and with
-// cold caches, and microseconds of a choice of config.
+// Measures what the agents cost inside a job: nanoseconds of each part of the structure agent, with warm and
+// with cold caches, and microseconds of a choice of config.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -22,7 +22,7 @@
 namespace dynamiccl {
 namespace {
 
-// Rounds over all choices.
+// Number of rounds over all choices.
 constexpr int kRounds = 31;
 
 struct Figures {
@@ -43,8 +43,8 @@ void FillTables(PolicyTensors& tensors) {
   }
 }
 
-// A policy for measuring, with small random weights. Such a network forgets, as trained ones do, so it
-// returns to the same states when calls repeat.
+// Returns a policy with small random weights. Like a trained network, such a network forgets, so it returns
+// to the same states when calls repeat.
 std::unique_ptr<const Policy> MakePolicy() {
   auto policy = std::make_unique<Policy>();
   std::mt19937 random(1);
@@ -115,8 +115,8 @@ void Print(const Figures& figures) {
              figures.choice_worst_us);
 }
 
-// The named set of instructions; the best that runs for an empty name; nothing when this machine does not run
-// the named one.
+// Returns the instruction set of this name, or the best one of this machine if the name is empty. Returns
+// nothing if this machine does not have the named set.
 std::optional<VectorSet> SetNamed(const std::string& name) {
   std::optional<VectorSet> found;
   for (const VectorSet set : kVectorSets) {

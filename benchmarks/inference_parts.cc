@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures all parts in turns, once in rounds of many steps and once as single steps with cold caches.
+// Measures all parts in turns. It first measures rounds of many steps, and then single steps with cold
+// caches.
 #include "benchmarks/inference_parts.h"
 
 #include <functional>
@@ -14,12 +15,13 @@ namespace dynamiccl {
 namespace {
 
 constexpr int kRounds = 15;
-// Steps of a round, which takes about a millisecond. An agent remembers more states than that, so a round can
-// consist of lookups only.
+// Number of steps in a round, which takes about a millisecond. An agent remembers more states than that, so a
+// round may consist of lookups only.
 constexpr size_t kStepsARound = 4000;
 static_assert(kStepsARound < VisitedStates::kStates && kStepsARound < VisitedStates::kPauseCalls);
 constexpr int kColdSteps = 100;
-// Bytes touched before a cold step: more than any last-level cache gives one core.
+// Number of bytes that are touched before a cold step. It is more than a core's share of any last-level
+// cache.
 constexpr size_t kEvictBytes = 64 << 20;
 constexpr size_t kRepeatedCalls = 256;
 
@@ -39,7 +41,7 @@ CollectiveCall CallOf(size_t number, uint64_t bytes) {
   return call;
 }
 
-// Calls of sizes from bytes to gigabytes.
+// Returns calls with sizes from bytes to gigabytes.
 std::vector<CollectiveCall> RepeatedCalls() {
   std::mt19937_64 random(2);
   std::vector<CollectiveCall> calls;
@@ -48,12 +50,12 @@ std::vector<CollectiveCall> RepeatedCalls() {
   return calls;
 }
 
-// A call unlike all others: multiplying by an odd factor permutes the numbers below 2^26.
+// Returns a call that differs from all others. Multiplying by an odd factor permutes the numbers below 2^26.
 CollectiveCall NewCall(uint64_t number) {
   return CallOf(number * 7 / 3, number * 40'503 * 997 % (1 << 26));
 }
 
-// The objects that the parts work on. Each part has a state of its own, like a communicator of its own.
+// The objects that the parts work on. Like a communicator, each part has its own state.
 struct Subjects {
   explicit Subjects(const Policy& policy)
       : network(*policy.structure_network), known(policy), kept(policy), computed(policy) {
@@ -71,11 +73,11 @@ struct Subjects {
   StructureWinners winners;
   NextCall next;
   StructureAgent known, kept, computed;
-  // New calls so far.
+  // Number of new calls so far.
   uint64_t calls = 0;
 };
 
-// Keeps the compiler from removing a step whose result nobody reads.
+// Keeps the compiler from removing a step whose result is not used.
 template <typename T>
 void Keep(const T& value) {
   asm volatile("" : : "g"(&value) : "memory");
@@ -100,7 +102,7 @@ void AddCalls(Subjects& s, const Policy& policy, std::vector<Part>& parts) {
                    }});
   parts.push_back({"call, computed", [&s](size_t) { s.computed.Step(NewCall(++s.calls)); },
                    [&s, &policy] {
-                     // The agent stops looking states up after this many calls that never repeat.
+                     // After so many calls that never repeat, the agent stops looking states up.
                      s.computed.Restart(policy);
                      for (size_t i = 0; i <= VisitedStates::kStates; ++i) s.computed.Step(NewCall(++s.calls));
                    }});
@@ -115,10 +117,10 @@ double WarmRound(const Part& part) {
   return static_cast<double>(MonotonicNanoseconds() - start) / kStepsARound;
 }
 
-// One step after the caches were filled with other data, as between two calls of a job.
+// Times one step after other data has filled the caches, as between two calls of a job.
 double ColdStep(const Part& part, std::vector<char>& other, size_t step) {
   for (size_t byte = 0; byte < other.size(); byte += 64) other[byte] = static_cast<char>(other[byte] + 1);
-  (void)MonotonicNanoseconds();  // the clock itself is warm
+  (void)MonotonicNanoseconds();  // warms up the clock itself
   const int64_t start = MonotonicNanoseconds();
   part.step(step);
   return static_cast<double>(MonotonicNanoseconds() - start);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the structure agent costs inside a job, part by part: a call whose state is looked up, a call whose
-// state is computed, and each part of that computation alone.
+// Measures what each part of the structure agent costs inside a job: a call whose state is looked up, a call
+// whose state is computed, and each part of that computation.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ namespace dynamiccl {
 // Cost of one part, in nanoseconds.
 struct PartCost {
   std::string part;
-  // A step with warm caches: median and quartiles of rounds in which all parts take turns.
+  // Time of a step with warm caches: median and quartiles over rounds in which all parts take turns.
   double warm_median = 0, warm_low = 0, warm_high = 0;
-  // Single steps, before each of which more data than any cache holds was touched. They include the reading
-  // of the clock, which the part "nothing" shows.
+  // Time of single steps with cold caches: before each step, more data was touched than any cache holds.
+  // These times include one reading of the clock, which the part "nothing" shows.
   double cold_median = 0, cold_p95 = 0;
 };
 

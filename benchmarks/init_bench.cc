@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What creating a communicator of hostccl takes: the time until all ranks have one, and the memory of a rank
-// before it, after it, and once calls have touched its buffers. Memory is PSS: a page that k processes share
-// counts as one k-th in each.
+// Measures what creating a communicator of hostccl takes: the time until all ranks have it, and the memory of
+// a rank before it, after it, and after calls have touched its buffers. Memory is PSS: a page that k
+// processes share counts as 1/k in each.
 //
 //   build/release/bin/init_bench --threads 2,8,64 --processes 2,16
 #include <pthread.h>
@@ -26,8 +26,8 @@
 namespace {
 
 constexpr int kMaxRanks = 64;
-// Sizes of the calls that touch buffers: from small enough for LL to large enough to fill the slots of every
-// protocol's first choice.
+// Sizes of the calls that touch buffers. They are small enough for LL and large enough to fill all slots of
+// every protocol's first choice.
 constexpr size_t kCallBytes[] = {1 << 10, 64 << 10, 4 << 20};
 
 struct Options {
@@ -38,11 +38,11 @@ struct Options {
 
 // Measurements of one rank.
 struct Figures {
-  // The first communicator of the process.
+  // Time of the first communicator of the process.
   double first_ms = 0;
-  // Another one beside it.
+  // Time of a second communicator, while the first one exists.
   double second_ms = 0;
-  // Destroying the second.
+  // Time to destroy the second communicator.
   double destroy_ms = 0;
   int64_t pss_before_kib = 0;
   int64_t pss_made_kib = 0;
@@ -82,7 +82,7 @@ int64_t PssTogether(SharedState& shared) {
   return pss;
 }
 
-// Milliseconds from when all ranks may begin until this rank is done.
+// Returns the milliseconds from the moment when all ranks may begin until this rank is done.
 double Timed(SharedState& shared, const auto& work, const char* what) {
   ::pthread_barrier_wait(&shared.barrier);
   const auto start = std::chrono::steady_clock::now();
@@ -139,12 +139,13 @@ void RunProcesses(int ranks, SharedState& shared) {
   for (int rank = 0; rank < ranks; ++rank) {
     int status = 0;
     ::wait(&status);
-    // The other ranks wait for the failed one in a barrier, so the whole group is ended.
+    // The other ranks wait in a barrier for the rank that failed, so the whole process group is ended.
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) std::_Exit(::kill(0, SIGTERM));
   }
 }
 
-// Runs a round in a new process: nothing of an earlier round is warm, and no threads exist at the fork.
+// Runs a round in a new process, so that nothing of an earlier round is warm and no threads exist at the
+// fork.
 std::vector<Figures> RunRound(int ranks, bool as_threads) {
   void* const memory =
       ::mmap(nullptr, sizeof(SharedState), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -167,7 +168,7 @@ std::vector<Figures> RunRound(int ranks, bool as_threads) {
   return figures;
 }
 
-// Median over the rounds of the slowest rank's time.
+// Returns the median over rounds of the slowest rank's time.
 double MedianOfSlowest(const std::vector<std::vector<Figures>>& rounds, double Figures::*field) {
   std::vector<double> slowest;
   for (const auto& ranks : rounds) {
@@ -178,7 +179,8 @@ double MedianOfSlowest(const std::vector<std::vector<Figures>>& rounds, double F
   return dynamiccl::MedianInPlace(slowest);
 }
 
-// Mean memory of a rank. Threads of one process all read the whole process, so the sum is divided twice.
+// Returns the mean memory of a rank. Threads of one process each report the whole process, so their sum is
+// divided by the number of ranks twice.
 double MeanKib(const std::vector<Figures>& ranks, bool as_threads, int64_t Figures::*field) {
   double sum = 0;
   for (const Figures& rank : ranks) sum += static_cast<double>(rank.*field);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the preloaded object adds to an NCCL call, in nanoseconds on the issuing thread. Processes without the
-// object and with it in each mode run in turns over an NCCL that does nothing.
+// Measures what the preloaded object adds to an NCCL call, in nanoseconds on the issuing thread. Processes
+// without the object and with it in each mode take turns. They use an NCCL that does nothing.
 //
-//   warm       calls back to back
-//   --cold     one call at a time, after other data and other code have gone through the caches
-//   --child    only runs the calls in this process, for profilers
-//   --varied   no two sequences of calls are alike; otherwise a sequence of 16 repeats, as in a training step
+//   warm       calls follow each other directly (default)
+//   --cold     single calls, after other data and other code have gone through the caches
+//   --child    runs only the calls, in this process, for profilers
+//   --varied   no two sequences of calls are alike; otherwise a sequence of 16 calls repeats, as in a
+//              training step
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,7 +34,7 @@ struct Options {
       fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib/libdynamiccl.so";
   std::string policy;
   int rounds = 9;
-  // Calls of a process; 0: 20000 warm, 200 cold.
+  // Number of calls in a process. 0 means 20000 warm calls or 200 cold calls.
   int calls = 0;
   bool json = false;
   bool cold = false;
@@ -41,17 +42,17 @@ struct Options {
   bool child = false;
 };
 
-// Nanoseconds of one process (warm) or of one call (cold).
+// Nanoseconds: of one process (warm) or of one call (cold).
 struct Sample {
   double call = -1;
-  // Cold: the part that the tuner takes; 0 without a tuner.
+  // The tuner's part of a cold call; 0 without a tuner.
   double question = 0;
 };
 
 // One way to run the calls.
 struct Mode {
   std::string name;
-  // Variables of the child; empty: without the object.
+  // Variables of the child. If empty, the child runs without the object.
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<Sample> samples;
   bool varied = false;
@@ -70,10 +71,10 @@ class IssuedCalls {
     ncclCommInitRank(&comm_, 1, id, 0);
   }
   ~IssuedCalls() { ncclCommDestroy(comm_); }
-  // Issues the i-th call. Sixteen sizes are more than one key and fewer than the decision table holds.
+  // Issues the i-th call. The sixteen sizes are several keys, but fewer than the decision table holds.
   void Issue(int i) {
     size_t count = size_t{64} << (i % 16);
-    // The changed size stays within the same key.
+    // The changed size has the same key.
     if (varied_) count += static_cast<uint32_t>(i) * 2654435761u >> 28;
     ncclAllReduce(data_, data_, count, ncclFloat32, ncclSum, comm_, nullptr);
   }
@@ -84,7 +85,7 @@ class IssuedCalls {
   float data_[1024] = {};
 };
 
-// Prints the median over batches of the time of a call: an interruption falls into few batches.
+// Prints the median time of a call over batches. An interruption affects only few batches.
 void MeasureWarm(int calls, bool varied) {
   constexpr int kBatch = 500;
   IssuedCalls issued(varied);
@@ -97,8 +98,7 @@ void MeasureWarm(int calls, bool varied) {
   std::printf("%.2f 0\n", dynamiccl::Median(batches));
 }
 
-// Stands for the work of a job between two calls, as far as caches are concerned: it touches its own data and
-// runs its own code.
+// Has the effect on caches of a job's work between two calls: it touches its own data and runs its own code.
 class OtherWork {
  public:
   OtherWork() {
@@ -119,9 +119,9 @@ class OtherWork {
 
  private:
   static constexpr size_t kLine = 64;
-  // Far more than a core's second-level cache and its share of the last-level cache.
+  // Number of bytes: far more than a core's second-level cache and its share of the last-level cache.
   static constexpr size_t kDataBytes = size_t{64} << 20;
-  // Functions that return at once, one for each cache line.
+  // Number of bytes of functions that return at once. There is one function per cache line.
   static constexpr size_t kCodeBytes = 512 << 10;
 #if defined(__x86_64__)
   static constexpr char kReturn[] = {'\xc3'};
@@ -134,7 +134,8 @@ class OtherWork {
 };
 
 void MeasureCold(int calls, bool varied) {
-  // Untimed calls: the first calls of their keys, and enough for the recognised structure to settle.
+  // Number of untimed calls. They include the first calls of all keys, and are enough for the recognised
+  // structure to settle.
   constexpr int kBefore = 4096;
   IssuedCalls issued(varied);
   for (int i = 0; i < kBefore; ++i) issued.Issue(i);
@@ -149,7 +150,8 @@ void MeasureCold(int calls, bool varied) {
   }
 }
 
-// Runs this program as a child in the mode's environment and reads what it measured; empty when it failed.
+// Runs this program as a child with the mode's environment. Returns what the child measured, or nothing if it
+// failed.
 std::vector<Sample> RunChild(const Options& options, const Mode& mode) {
   int ends[2];
   if (::pipe(ends) != 0) return {};
@@ -199,7 +201,8 @@ double QuantileOf(const Mode& mode, double Sample::*part, double q) {
   return dynamiccl::QuantileInPlace(values, q);
 }
 
-// Summary of a mode. Cold: the 99th percentile is compared with the median call without the object.
+// Returns the summary of a mode. For cold calls it compares the 99th percentile with the median call without
+// the object.
 nlohmann::json FiguresOf(const Options& options, const Mode& mode, const Mode& alone) {
   const double base = QuantileOf(alone, &Sample::call, 0.5), median = QuantileOf(mode, &Sample::call, 0.5);
   nlohmann::json figures = {{"mode", mode.name}, {"ns_a_call", median}, {"ns_added", median - base}};

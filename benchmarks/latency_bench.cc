@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a small collective of hostccl takes from call to result, with ranks as processes: single calls each
-// followed by a stream synchronize, and calls back to back. Inline calls and calls through the stream take
-// turns, each in new processes, because a communicator reads HOSTCCL_INLINE when it is created.
+// Measures the time of a small collective of hostccl from call to result. Ranks are processes. It measures
+// single calls, each followed by a stream synchronize, and calls that follow each other directly. Inline
+// calls and calls through the stream take turns, each in new processes, because a communicator reads
+// HOSTCCL_INLINE when it is created.
 //
 //   build/release/bin/latency_bench -n 2 -b 1024,16384 --json
 //
@@ -33,8 +34,8 @@ struct Options {
   bool json = false;
 };
 
-// One measurement in microseconds: percentiles of single calls on rank 0, and the mean of calls back to back.
-// On a busy machine only p1 says something about hostccl.
+// One measurement in microseconds: percentiles of single calls on rank 0, and the mean of calls that follow
+// each other directly. On a busy machine only p1 shows the speed of hostccl.
 struct Figures {
   double p1 = 0;
   double p50 = 0;
@@ -48,7 +49,7 @@ struct SharedState {
   Figures figures;
 };
 
-// Untimed calls: the first calls of a new communicator touch its memory for the first time.
+// Number of untimed calls. The first calls of a new communicator touch its memory for the first time.
 constexpr int kWarmUp = 2000;
 
 int64_t Now() {
@@ -107,8 +108,8 @@ void RunRank(const Options& options, size_t bytes, int number, SharedState& shar
   ncclCommDestroy(rank.comm);
 }
 
-// Runs all ranks in new processes. The process that creates the unique id also serves the others' bootstrap,
-// so it is a rank itself.
+// Runs all ranks in new processes. The process that creates the unique id also serves the bootstrap of the
+// others, so it is a rank itself.
 Figures RunOnce(const Options& options, size_t bytes, bool inline_calls) {
   ::setenv("HOSTCCL_INLINE", inline_calls ? "1" : "0", 1);
   void* const memory =

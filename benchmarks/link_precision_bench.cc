@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How exactly emulated links follow their settings, as a program sees it: one-way latency and bandwidth of
-// Send and Recv between two emulated nodes over a grid of settings, and how long a `dynamiccl link set` takes
-// to have an effect. Ranks are threads of this process; its links are set through the socket that the command
-// uses.
+// Measures how exactly emulated links follow their settings, as a program sees it. For a grid of settings, it
+// measures one-way latency and bandwidth of Send and Recv between two emulated nodes. It also measures how
+// long a `dynamiccl link set` takes to have an effect. Ranks are threads of this process. Its links are set
+// through the socket that the command uses.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sched.h>
@@ -36,7 +36,7 @@ struct Options {
   int ranks = 2;
   int cores = 0;
   int rounds = 7;
-  // Latencies measured in a round.
+  // Number of latencies that are measured in a round.
   int samples = 15;
   std::vector<double> latencies{20, 50, 100, 200, 300, 1000};
   std::vector<double> bandwidths{0.15, 0.5, 1.5, 3, 5};
@@ -44,29 +44,30 @@ struct Options {
   bool json = false;
 };
 
-// A link so fast that only software remains: no latency, 100000 GB/s.
+// Settings of a link that is so fast that only the software takes time: no latency and 100000 GB/s.
 constexpr double kNoLatency = 0;
 constexpr double kFast = 1e5;
-// Microseconds of a transfer that measures bandwidth; the cost of starting it is then hidden.
+// Duration in microseconds of a transfer that measures bandwidth. It is so long that the cost of starting it
+// does not matter.
 constexpr double kTransferUs = 5000;
 constexpr size_t kLargest = 32 << 20;
-// Time for the receiver to reach its wait before the sender posts.
+// Time that the sender leaves the receiver to begin its wait.
 constexpr int64_t kSettleNs = 100'000;
-// The latency that --change orders, far from the old one.
+// The latency that --change sets. It is far from the old one.
 constexpr double kChangedUs = 50'000;
 constexpr int kChanges = 20;
 
-// One setting of the link and what was seen, one value for each round.
+// One setting of the link and its results, one for each round.
 struct Cell {
   double latency_us = kNoLatency;
   double bandwidth_gbps = kFast;
-  // Microseconds.
+  // Measured latencies in microseconds.
   std::vector<double> latency_seen;
-  // GB/s.
+  // Measured bandwidths in GB/s.
   std::vector<double> bandwidth_seen;
 };
 
-// Half of the distance between the quartiles, in percent of the median.
+// Returns half of the distance between the quartiles, in percent of the median.
 double NoisePercent(std::vector<double> values) {
   const double spread = QuantileInPlace(values, 0.75) - QuantileInPlace(values, 0.25);
   return 50 * spread / MedianInPlace(values);
@@ -93,7 +94,7 @@ void WaitNs(int64_t ns) {
   std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
 }
 
-// Values that the two ranks of a pair exchange beside the job. The first of them is on node 0.
+// Values that the two ranks of a pair exchange in memory. The first rank is on node 0.
 struct Pair {
   std::atomic<int64_t> receiver_ready{0};
   std::atomic<int64_t> received{0};
@@ -101,7 +102,7 @@ struct Pair {
   std::atomic<int64_t> received_ns{0};
 };
 
-// One rank with its communicator and stream; used by one thread.
+// One rank with its communicator and stream. One thread uses it.
 class Rank {
  public:
   Rank(int rank, int n_ranks, const ncclUniqueId& id, std::vector<Pair>& pairs)
@@ -119,8 +120,8 @@ class Rank {
 
   bool sends() const { return sends_; }
 
-  // Microseconds from before ncclSend until the receiver, which is already waiting, has the data. Returns the
-  // same on both ranks.
+  // Returns the microseconds from before ncclSend until the receiver has the data. The receiver already
+  // waits. Both ranks get the same value.
   double OneWayUs(size_t bytes) {
     ++number_;
     if (sends_)
@@ -158,8 +159,8 @@ class Rank {
   cudaStream_t stream_ = nullptr;
 };
 
-// Measures one setting. Rank 0 keeps the results. Bandwidth is that of its own pair times the number of
-// pairs, which share the link.
+// Measures one setting. Rank 0 keeps the results. The bandwidth is that of rank 0's pair times the number of
+// pairs, because all pairs share the link.
 void MeasureCell(Rank& rank, int index, std::barrier<>& all, const Options& options, Cell& cell) {
   if (index == 0) Order(cell.latency_us, cell.bandwidth_gbps);
   all.arrive_and_wait();
@@ -176,11 +177,11 @@ void MeasureCell(Rank& rank, int index, std::barrier<>& all, const Options& opti
   cell.bandwidth_seen.push_back(static_cast<double>(bytes) * pairs / transfer_us / 1e3);
 }
 
-// Milliseconds of each change.
+// Milliseconds of all changes.
 struct ChangeTimes {
-  // The request and its answer.
+  // Time from the request to its answer.
   std::vector<double> order_ms;
-  // From before the request to the first message that obeys it.
+  // Time from the request to the first message that has the new latency.
   std::vector<double> effect_ms;
 };
 
@@ -198,12 +199,12 @@ void MeasureChange(Rank& rank, int index, std::barrier<>& all, ChangeTimes& time
       times.order_ms.push_back(static_cast<double>(MonotonicNanoseconds() - ordered_ns) / 1e6);
     });
   }
-  // Both sides of a pair see the same time and leave the loop together.
+  // Both ranks of a pair get the same time, so they leave the loop together.
   while (rank.OneWayUs(4) < kChangedUs * 0.9) {
   }
   if (index == 0) {
     operator_thread.join();
-    // A message that was late because the machine was busy, and not because of the order, does not count.
+    // A message that was late because the machine was busy, and not because of the request, does not count.
     if (rank.sent_ns() > ordered_ns)
       times.effect_ms.push_back(static_cast<double>(rank.sent_ns() - ordered_ns) / 1e6);
   }
@@ -277,7 +278,7 @@ void PrintChange(const ChangeTimes& times, const Options& options) {
       kChanges, Median(times.order_ms), Median(times.effect_ms), worst);
 }
 
-// Keeps the first cores of the process's set; returns how many remain.
+// Limits the process to the first of its cores. Returns how many it has then.
 int LimitCores(int cores) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -289,7 +290,7 @@ int LimitCores(int cores) {
   return CPU_COUNT(&set);
 }
 
-// Two nodes whose links the bench sets.
+// Writes a topology of two nodes. The benchmark sets its links.
 std::filesystem::path WriteTopology() {
   const auto path =
       std::filesystem::temp_directory_path() / fmt::format("link_precision_{}.toml", ::getpid());
@@ -297,7 +298,7 @@ std::filesystem::path WriteTopology() {
   return path;
 }
 
-// All settings, after a first cell without latency that measures the software.
+// Returns all settings. The first one has no latency, and so measures the software.
 std::vector<Cell> Grid(const Options& options) {
   std::vector<Cell> cells(1);
   for (const double latency : options.latencies) {

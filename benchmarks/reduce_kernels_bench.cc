@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speed of hostccl's reduction kernels: every set and data type, and from which size stores past the caches
-// pay. Compared sets and stores take turns, so that a busy machine slows them alike.
+// Measures the speed of hostccl's reduction kernels for every instruction set and data type, and from which
+// size on stores past the caches are faster. The compared sets and stores take turns, so that a busy machine
+// slows all of them equally.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -14,7 +15,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Inputs of a pass.
+// Number of inputs of a pass.
 constexpr size_t kInputs = 2;
 constexpr size_t kCacheLine = 64;
 
@@ -35,7 +36,7 @@ struct Buffers {
   std::byte* output;
 };
 
-// GB/s of output. The buffers are walked over as often as it takes to move 64 MiB.
+// Returns GB/s of output. Passes over the buffers repeat until 64 MiB were moved.
 double Speed(CombineKernel combine, DataType type, Buffers& buffers, uint64_t streamed) {
   const size_t passes = std::max<size_t>(1, (size_t{64} << 20) / buffers.bytes / (kInputs + 1));
   const int64_t start = MonotonicNanoseconds();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many collectives a second one core prices in closed form, on a communicator of many ranks: with stated
-// configs, and with configs left to the library. Medians over rounds.
+// Measures for how many collectives per second one core computes times in closed form, on a communicator of
+// many ranks. It measures calls with given configs and calls that the library decides. Results are medians
+// over rounds.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -18,7 +19,7 @@ namespace dynamiccl {
 namespace {
 
 constexpr int kRounds = 21;
-// Calls of a round.
+// Number of calls in a round.
 constexpr size_t kCalls = 1 << 16;
 constexpr uint64_t kMaxBytes = uint64_t{1} << 32;
 
@@ -28,7 +29,7 @@ struct Call {
   CollectiveConfig config;
 };
 
-// NCCL's own relations as constants, and residuals at eight rank counts.
+// Returns a system whose constants are related as in NCCL's tables, with residuals at eight rank counts.
 System MakeSystem() {
   System system{.name = "bench", .source = "NCCL's relations", .ranks_per_node = 8, .max_channels = 32};
   for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kTree, Algorithm::kNvlsTree}) {
@@ -60,7 +61,7 @@ std::vector<Call> MakeCalls(bool stated) {
   return calls;
 }
 
-// Collectives per second. `sum` keeps the compiler from removing the work.
+// Returns collectives per second. `sum` keeps the compiler from removing the work.
 double Rate(const CollectiveTimes& times, const std::vector<Call>& calls, double& sum) {
   std::vector<double> rates;
   for (int round = 0; round < kRounds; ++round) {

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What configs do to training steps, as data for the config agent.
+"""Measures the effects of configs on training steps, as data for the config agent.
 
-In each fabric the trainer runs in mode adaptive once for each stage. The site store of these jobs has the effects that their
-experiments found; they are written as FOLDER/FABRIC.measurements, which `dynamiccl train` and `dynamiccl-lab-agents effects`
-read. Stores that FOLDER has already are kept, and their jobs are left out.
+In each fabric the trainer runs in mode adaptive once for each stage. The site store of these jobs holds the effects
+that their experiments found. The program writes these effects to FOLDER/FABRIC.measurements, which `dynamiccl train`
+and `dynamiccl-lab-agents effects` read. It keeps stores that FOLDER already has, and leaves out their jobs.
 
     benchmarks/step_effects.py --build build/release --data shakespeare/ --folder effects
 """

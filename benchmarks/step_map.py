@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The map of step times: a training step under every config of each collective apart, and under the best of them together.
+"""Makes the map of step times, under every config of each collective alone and under the best ones together.
 
-A cell is PRESET/WORKLOAD; workloads are the stages 0 to 3 of dynamiccl-zero, ddp and fsdp2 (PyTorch over the torch backend).
-Each cell is two jobs of `dynamiccl ab`. In the first all configs take turns, each for one collective while the others keep
-NCCL's choice; in the second, for --final-rounds rounds, NCCL's choice, the best of each collective together, the best
-config for all collectives, and NCCL's choice once more, whose distance from the first is the noise.
+A cell is PRESET/WORKLOAD. Workloads are the stages 0 to 3 of dynamiccl-zero, ddp and fsdp2 (PyTorch over the torch
+backend). Each cell is two jobs of `dynamiccl ab`. In the first job all configs take turns, each for one collective
+while the others keep NCCL's choice. The second job runs for --final-rounds rounds. Four settings take turns in it:
+NCCL's choice, the best configs of all collectives together, the best config for all collectives, and NCCL's choice once
+more. The difference between the two runs of NCCL's choice is the noise.
 
     benchmarks/step_map.py --build build/release --data shakespeare/ --python .venv/bin/python3 --json map.json
     benchmarks/step_map.py --json docs/results/step-map.json.xz --table
@@ -37,7 +38,7 @@ RANKS = {"asymmetric-nodes": 4, "four-nodes-degraded-link": 4}
 PRESETS = ("two-nodes-slow-rail", "two-nodes-bursty-load", "two-nodes-steady-load", "two-nodes-ethernet", "two-nodes-infiniband",
            "two-nodes-nvlink", "two-nodes-slow", "one-node", "one-node-nvlink", "asymmetric-nodes", "four-nodes-degraded-link")
 TURN_STEPS = 3
-STEPS_BEFORE = 40  # until the steps are known, and DDP's buckets made
+STEPS_BEFORE = 40  # by then the steps are known, and DDP has made its buckets
 
 
 def arguments():
@@ -57,7 +58,7 @@ def arguments():
 
 
 def rounded(value):
-    """The value with its numbers rounded to four decimals, far below their noise."""
+    """Returns the value with its numbers rounded to four decimals, far below their noise."""
     if isinstance(value, dict):
         return {key: rounded(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -128,7 +129,7 @@ def line_of(row):
 
 
 def markdown(rows):
-    """The table of docs/results/step-map.md."""
+    """Prints the table of docs/results/step-map.md."""
     print("| preset, workload | default, ms | default again | alone: AllReduce | ReduceScatter | AllGather | together | ring/simple/1 | ring/simple/4 |")
     print("|---|---|---|---|---|---|---|---|---|")
     for row in rows:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Step time of the trainer in each mode of DynamICCL, in turns.
+"""Measures the step time of the trainer in each mode of DynamICCL, in turns.
 
-Runs `dynamiccl-zero train` over hostccl without the object and in modes off, observe, frozen and adaptive, one
-after the other, several rounds. A mode's figure of a round is the median of its steps' times but for the first
-ones; stated are the median over rounds, and the median, least and greatest of its ratio to the run without the
-object in the same round.
+Runs `dynamiccl-zero train` over hostccl without the object and in modes off, observe, frozen and adaptive, one after
+the other, for several rounds. A mode's figure in a round is the median of its step times without the first steps. The
+program prints the median over rounds. It also prints the median, least and greatest ratio to the run without the object
+in the same round.
 
     benchmarks/step_time.py --build build/release --policy demo.dcpolicy --data shakespeare/ --json step_time.json
 """

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Step times of PyTorch's DDP and FSDP2 over gloo and over the backend dynamiccl, in turn in the same processes.
+"""Measures step times of PyTorch's DDP and FSDP2 over gloo and the backend dynamiccl, in turn in the same processes.
 
     PYTHONPATH=build/release/lib/python python3 benchmarks/torch_step_bench.py --ranks 2 --model 60M --json out.json
 
-A round times some steps of each; what is compared is the ratio within a round, so that other load falls on both.
-Printed: medians over the rounds, the middle half of the rounds as noise, and the processors' time, which other load
+A round times some steps of each. The program compares the two within a round, so that other load affects both. It
+prints medians over the rounds, the middle half of the rounds as noise, and the processors' time, which other load
 changes little.
 """
 import argparse
@@ -46,7 +46,7 @@ train_gpt = load_example()
 
 
 class Variant:
-    """One way of training: a model of its own over a group of its own."""
+    """One way of training. It has its own model and its own process group."""
 
     def __init__(self, parallel, group, options):
         self.options = options
@@ -63,7 +63,7 @@ class Variant:
         self.step = 0
 
     def run(self, steps):
-        """Seconds a step, and of processors a step in all threads, on the rank that has most of each."""
+        """Returns seconds per step, and processor seconds per step in all threads. Each is the maximum over ranks."""
         dist.barrier()
         begin, cpu_begin = time.perf_counter(), time.process_time()
         for _ in range(steps):
@@ -75,7 +75,7 @@ class Variant:
 
 
 def measure(parallel, groups, options):
-    """Step times of each round, by backend."""
+    """Returns the step times of each round, by backend."""
     options.vocabulary = MODELS[options.model]["vocabulary"]
     variants = {backend: Variant(parallel, group, options) for backend, group in groups.items()}
     for variant in variants.values():

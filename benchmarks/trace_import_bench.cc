@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast and in how much memory a file of another tool is imported.
+// Measures how fast and in how much memory a file of another tool is imported.
 //
 //   trace_import_bench [--format NAME] [--json] [--gzip] [--rounds N] [--keep FILE] [MEGABYTES]
 //
-// Writes a file of that format (default kineto) and size (default 1000) to the temporary folder, in the
-// proportions of real ones. In each round the file is read and decompressed alone, and then imported.
+// Writes a file of this format (default kineto) and size (default 1000) to the temporary folder. The file is
+// similar to real ones. Each round first only reads and decompresses the file, and then imports it.
 #include <sys/resource.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -23,7 +23,7 @@
 namespace dynamiccl {
 namespace {
 
-// A file that stores text as it is, or gzips it as PyTorch does.
+// A file that stores text unchanged, or gzips it as PyTorch does.
 class TextFile {
  public:
   TextFile(const std::string& path, bool gzip) : file_(gzopen(path.c_str(), gzip ? "wb6" : "wbT")) {}
@@ -36,7 +36,7 @@ class TextFile {
 
 // Size and content of the written file.
 struct MadeFile {
-  uint64_t bytes = 0;  // before compression
+  uint64_t bytes = 0;  // without compression
   uint64_t calls = 0;
 };
 
@@ -76,7 +76,7 @@ struct Cost {
   std::vector<double> cpu_seconds;
 };
 
-// Times one reading, from its construction on.
+// Measures the time of one reading, beginning at the stopwatch's construction.
 class Stopwatch {
  public:
   void StopInto(Cost& cost) const {
@@ -124,7 +124,7 @@ void Print(const Options& options, const MadeFile& made, const Cost& reading, co
              size / seconds, size / cpu, size / Median(reading.cpu_seconds), PeakMebibytes());
 }
 
-// Calls of a trace, or times of measurements.
+// Returns the number of calls of a trace, or of times of a measurement file.
 size_t CallsIn(const Imported& imported) {
   size_t calls = 0;
   if (imported.trace) {
@@ -136,7 +136,7 @@ size_t CallsIn(const Imported& imported) {
   return calls;
 }
 
-// Reads and imports in each round; returns the number of imported calls.
+// Reads and imports the file in each round. Returns the number of imported calls.
 Result<size_t> Measure(const std::string& path, int rounds, Cost& reading, Cost& import) {
   size_t calls = 0;
   for (int round = 0; round < rounds; ++round) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one record costs the job's thread: trace_writer_bench [--json] [RECORDS]
+// Measures what one record costs the job's thread: trace_writer_bench [--json] [RECORDS]
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -15,13 +15,13 @@ namespace {
 
 // Nanoseconds of one record.
 struct Cost {
-  // Append alone.
+  // Time of Append alone.
   double append_ns;
-  // Append and one reading of the clock, as in the interposer.
+  // Time of Append and one reading of the clock, as in the interposer.
   double append_with_clock_ns;
 };
 
-// The median of 9 rounds, so that a round that is preempted does not count.
+// Returns the median of 9 rounds, so that an interrupted round does not count.
 template <typename Function>
 double MedianNanoseconds(uint64_t records, const Function& function) {
   std::vector<double> rounds;

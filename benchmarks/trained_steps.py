@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Step times of one run of the trainer over hostccl, started by `dynamiccl run`."""
+"""Measures the step times of one run of the trainer over hostccl, started by `dynamiccl run`."""
 import json
 import pathlib
 import subprocess
@@ -8,7 +8,7 @@ import tempfile
 
 
 def add_arguments(parser):
-    """The options that say which trainer, and on what."""
+    """Adds the options that name the trainer and its input."""
     parser.add_argument("--build", type=pathlib.Path, required=True, help="build folder, or an installation")
     parser.add_argument("--trainer", type=pathlib.Path, help="dynamiccl-zero (default: the build's)")
     parser.add_argument("--policy", type=pathlib.Path, required=True, help="policy of the runs that take one")
@@ -37,7 +37,7 @@ PYTORCH = ("ddp", "fsdp2")
 
 
 def pytorch_program(python, workload, steps, batch):
-    """PyTorch's DDP or FSDP2 over the torch backend, on a model whose step takes some 10 ms."""
+    """Returns the command for PyTorch's DDP or FSDP2 over the torch backend, on a model whose step takes some 10 ms."""
     example = pathlib.Path(__file__).parents[1] / "zero_workloads/torch_backend/examples/train_gpt.py"
     return [python, example, "--parallel", workload, "--steps", steps, "--layers", 2, "--hidden", 96, "--heads", 4,
             "--sequence", 32, "--batch", batch, "--vocabulary", 256]
@@ -48,7 +48,7 @@ def pytorch_environment(build):
 
 
 def pytorch_step_times(given, topology, workload, run_options, environment=()):
-    """The same as step_times, of rank 0 of pytorch_program. The model does not depend on a seed."""
+    """Returns the same as step_times, for rank 0 of pytorch_program. The model does not depend on a seed."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "{rank}.json"
         checked(["env", *pytorch_environment(given.build), *environment, given.build / "bin/dynamiccl", "run", "-q", "-n", given.ranks,
@@ -59,7 +59,10 @@ def pytorch_step_times(given, topology, workload, run_options, environment=()):
 
 
 def step_times(given, topology, run_options, train_options, steps=None, environment=()):
-    """Milliseconds of each step after given.skip; ends the program where the run fails. `environment`: NAME=VALUE."""
+    """Returns the milliseconds of each step after given.skip, or ends the program if the run fails.
+
+    `environment` is a list of NAME=VALUE.
+    """
     trainer = given.trainer or given.build / "bin/dynamiccl-zero"
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "steps.json"

@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Step time of each ZeRO stage as NCCL chooses and as DynamICCL chooses, over presets of hostccl.
+"""Compares the step time of each ZeRO stage as NCCL chooses and as DynamICCL chooses, over presets of hostccl.
 
 For each preset and stage a short run is recorded, its calls are replayed under every config (`dynamiccl replay
---compare --best-rules`), and a long run in mode adaptive fills a site store. Then, for each seed, the arms run in turns:
+--compare --best-rules`), and a long run in mode adaptive fills a site store. Then, for each seed, the arms run in
+turns:
 
     default, ours, before, calibrated, best, default again     the middle ones in another order each time
 
-"ours" is mode adaptive with --policy and that site store, "before" the same with the object of --before, another
-installation, and a store of its own (left out without one), "calibrated" NCCL's cost model with its constants fitted to
---sweep (docs/hostccl_calibration.md; left out without one), "best" the rules of the replay's fastest configs. A run's
-figure is the median of its steps' times but for the first ones. Stated are, over seeds, the median ratio of an arm to
-the mean of the two default runs of its seed with a 95 % interval (bootstrap over seeds), and how far the two defaults
-are apart: what is not beyond that is noise.
+"ours" is mode adaptive with --policy and that site store. "before" is the same with the object of --before, another
+installation, and with a store of its own. "calibrated" is NCCL's cost model with its constants fitted to --sweep
+(docs/hostccl_calibration.md). "best" is the rules of the replay's fastest configs. Without --before or --sweep, its arm
+is left out.
+
+A run's figure is the median of its step times without the first steps. The program prints, over seeds, the median ratio
+of an arm to the mean of the two default runs of its seed, with a 95 % interval (bootstrap over seeds). It also prints
+how far the two defaults are apart. A smaller difference than that is noise.
 
     benchmarks/tuned_step.py --build build/release --policy p.dcpolicy --data shakespeare/ --sweep map.measurements --json t.json
 """
@@ -56,7 +59,7 @@ def arguments():
 
 
 class Cell:
-    """One stage on one preset; its folder holds what is known of it before the turns."""
+    """One stage on one preset. Its folder holds what is known about it before the turns."""
 
     def __init__(self, given, topology, stage, folder):
         self.given, self.topology, self.stage = given, topology, stage
@@ -99,14 +102,14 @@ class Cell:
 
 
 def interval(ratios, draws=2000):
-    """95 % of the median, by resampling the seeds."""
+    """Returns the 95 % interval of the median, by resampling the seeds."""
     generator = random.Random(1)
     medians = sorted(statistics.median(generator.choices(ratios, k=len(ratios))) for _ in range(draws))
     return medians[int(0.025 * draws)], medians[int(0.975 * draws) - 1]
 
 
 def pooled(cells, arm, draws=2000):
-    """Geometric mean of an arm over the mean of its turn's defaults, all cells, with a 95 % interval."""
+    """Returns the geometric mean of an arm's ratios to the mean of its turn's defaults, with a 95 % interval."""
     logs = [math.log(2 * turn[arm] / (turn["default"] + turn["default again"])) for cell in cells for turn in cell["turns"]]
     generator = random.Random(1)
     means = sorted(statistics.fmean(generator.choices(logs, k=len(logs))) for _ in range(draws))

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Step time and memory of the ZeRO trainer beside PyTorch's DDP and FSDP2, in turns.
+"""Compares step time and memory of the ZeRO trainer with those of PyTorch's DDP and FSDP2, in turns.
 
-Every round runs each mode once on the same number of ranks, one thread a rank, with GPTs of equal shape: DDP and FSDP2
-over gloo, the trainer's stages 0 to 3 over hostccl, and as many single ranks that know nothing of each other (what
-computing alone takes on the machine's shared memory). A mode's figure of a round is the median of its steps but for the
-first ones; stated are medians over rounds and, for ratios, median, least and greatest of the rounds' ratios. Memory
-is the largest resident size of rank 0.
+Every round runs each mode once on the same number of ranks, with one thread per rank and GPTs of equal shape. The modes
+are DDP and FSDP2 over gloo, the trainer's stages 0 to 3 over hostccl, and as many single ranks that do not communicate.
+The single ranks show the time of computing alone on the machine's shared memory.
+
+A mode's figure in a round is the median of its steps without the first ones. The program prints medians over rounds.
+For ratios it prints the median, least and greatest over rounds. Memory is the largest resident size of rank 0.
 
     benchmarks/zero_step.py --build build/release --python .venv/bin/python --data shakespeare/ --json zero_step.json
 """
@@ -47,7 +48,10 @@ def arguments():
 
 
 def reserve_port():
-    """A bound socket that never listens: while it is open nobody is given its port, and who names the port may listen."""
+    """Returns a bound socket that never listens, and its port.
+
+    While the socket is open, no program is given this port. A program that names the port may still listen there.
+    """
     reserved = socket.socket()
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     reserved.bind(("127.0.0.1", 0))
@@ -55,7 +59,7 @@ def reserve_port():
 
 
 def run_ranks(command, ranks, world):
-    """Runs the command `ranks` times, in a world of `world` ranks each; peak resident bytes of the first."""
+    """Runs the command `ranks` times, in a world of `world` ranks. Returns the peak resident bytes of the first."""
     reserved, port = reserve_port()
     processes = []
     for rank in range(ranks):

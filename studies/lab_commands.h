@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of `dynamiccl-lab`, one source each in studies/commands.
+// The commands of `dynamiccl-lab`. Each has its own source in studies/commands.
 #pragma once
 
 #include "tools/command_program.h"

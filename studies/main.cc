@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program dynamiccl-lab: studies that pages of docs/results are made of. It is not installed.
+// The program dynamiccl-lab: studies for the pages of docs/results. It is not installed.
 #include <string>
 #include <vector>
 

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/results/reliability.md: what was done to this library on purpose, and what came of it.
+"""Writes docs/results/reliability.md, which says what was done to this library on purpose, and what came of it.
 
-    studies/reliability.py                            runs what takes minutes, then writes the page
+    studies/reliability.py                            runs the parts that take minutes, then writes the page
     studies/reliability.py --run fuzz,soak            runs these, however long they take, then writes the page
-    studies/reliability.py --run none                 writes the page of what was run before
-    studies/reliability.py --list                     the parts and what runs them
+    studies/reliability.py --run none                 writes the page from what was run before
+    studies/reliability.py --list                     prints the parts and their commands
 
-Each part is a command. What it found is kept with date, commit and machine in docs/results/reliability/PART.json, so
-that parts that take hours need not be run with the others; the page shows each with its own. A part that is not built
-or finds no tool is said and keeps what it had. What was learned by hand stands in
-docs/results/reliability/by_hand.txt, which the page ends with and this program never writes. Any program may be a
-part: {"schema": 1, "title", "command", "date", "commit", "machine", "ok": bool, "columns": [...], "rows": [[...], ...]}
-in that folder is shown. Exit code 0: all that was run is as promised; 1: something is not (the page says what).
+Each part is a command. Its findings are kept with date, commit and machine in docs/results/reliability/PART.json. So
+parts that take hours need not run with the others, and the page shows each part with its own date, commit and machine.
+If a part is not built or finds no tool, the program says so, and the part keeps its earlier findings.
+
+The page ends with docs/results/reliability/by_hand.txt, which holds what was learned by hand. This program never writes
+that file. Any program may be a part, if it writes a file of this form in that folder:
+{"schema": 1, "title", "command", "date", "commit", "machine", "ok": bool, "columns": [...], "rows": [[...], ...]}
+Exit codes: 0 all that was run is as promised, 1 something is not (the page says what).
 """
 
 import argparse
@@ -33,18 +35,18 @@ PARTS = ROOT / "docs" / "results" / "reliability"
 
 
 class NotRun(Exception):
-    """A part that cannot be run here; says why."""
+    """Says why a part cannot be run here."""
 
 
 def run(command, **options):
-    """The process, done, with its output; NotRun where there is no such program."""
+    """Returns the finished process with its output. Raises NotRun if there is no such program."""
     if not pathlib.Path(command[0]).exists():
         raise NotRun(f"{command[0]} is not there: build it, or name the build folder with --build")
     return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, cwd=ROOT, **options)
 
 
 def tests_of(program, pattern, **how):
-    """Name, time in s, properties, and whether it passed or was skipped, of each test of a gtest program."""
+    """Returns name, time in s, properties, and whether it passed or was skipped, for each test of a gtest program."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         done = run([str(program), f"--gtest_filter={pattern}", f"--gtest_output=json:{file.name}"], **how)
         report = json.loads(pathlib.Path(file.name).read_text() or '{"testsuites": []}')
@@ -61,7 +63,7 @@ def tests_of(program, pattern, **how):
 
 
 def test_part(program, pattern, **environment):
-    """A row for each test of a program that is written for what it names."""
+    """Returns a function that makes a row for each test of a program whose tests are named after what they check."""
     def rows(options):
         tests, _ = tests_of(options.build / "tests" / program, pattern, env=os.environ | environment)
         if all(test["verdict"] == "skipped" for test in tests):
@@ -183,7 +185,7 @@ def sanitizers(options):
     return {"columns": ["sanitizers", "tests", "outcome"], "rows": rows, "ok": all(row[2] == "ok" for row in rows)}
 
 
-# Name: title, command as a reader types it, what makes the rows, whether it takes minutes at most.
+# Each name has a title, the command as a reader types it, what makes the rows, and whether it takes minutes at most.
 ALL_PARTS = {
     "refused": ("Bad inputs refused, by class", "build/release/tests/refused_inputs", refused, True),
     "security": ("As another user of the machine", "sudo build/release/tests/another_user_test",
@@ -230,7 +232,7 @@ def keep(name, result):
 
 
 def folded(part):
-    """The columns and rows that the page shows: of passed tests their suites, of fuzzers those that found something."""
+    """Returns the columns and rows for the page: the suites of passed tests, and the fuzzers that found something."""
     columns, rows = part["columns"], part["rows"]
     if columns == ["test", "outcome"] and part["ok"]:
         suites = dict.fromkeys(re.sub(r"^.*/(?=[A-Z])|\..*", "", row[0].strip("`")) for row in rows)
@@ -252,13 +254,13 @@ def section(part):
 
 
 def figure(parts, title, row, column=1):
-    """A cell of a part's table, or "(not run)" if there is no such row."""
+    """Returns a cell of a part's table, or "(not run)" if there is no such row."""
     rows = {cells[0]: cells for part in parts if part["title"] == title for cells in part["rows"]}
     return rows[row][column] if row in rows else "(not run)"
 
 
 def finding(parts, missing):
-    """What the page begins with. The bound on memory is of the part that was learned by hand."""
+    """Returns the beginning of the page. The bound on memory comes from the part that was learned by hand."""
     promised = sum(part["ok"] for part in parts)
     faults_title, fuzz_title, soak_title = (ALL_PARTS[name][0] for name in ("faults", "fuzz", "soak"))
     kills, recovered = (figure(parts, soak_title, "kills, recovered") + ", ?").split(", ")[:2]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AllReduce on NCCL 2.31 and later, where a call may carry its own choice (ncclCollConfig_t).
+// AllReduce with NCCL 2.31 and later, where a call may have its own choice (ncclCollConfig_t).
 #include "rank_program.h"
 
 namespace first_hour {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AllReduce on NCCL releases without a choice per call.
+// AllReduce with releases of NCCL that have no choice per call.
 #include "rank_program.h"
 
 namespace first_hour {

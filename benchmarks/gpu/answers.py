@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the experiments of first_hour.sh answered: for each question and release what was asked, done, seen and what follows.
+"""Prints what the experiments of first_hour.sh answered.
+
+For each question and release it prints what was asked, what was done and seen, and what follows.
 
   answers.py results.jsonl        reads what first_hour.sh wrote; "open" where the cases do not settle a question
 """
@@ -30,7 +32,7 @@ QUESTIONS = {
 
 
 def choice_of(row):
-    """(algorithm, protocol, channels) of NCCL's line, or None."""
+    """Returns (algorithm, protocol, channels) of NCCL's line, or None."""
     match = CHOICE.search(row.get("chosen", ""))
     return (match[1].upper(), match[2].upper(), int(match[4]) - int(match[3]) + 1) if match else None
 
@@ -92,7 +94,7 @@ def kernel_events(rows):
     counts = {("captured" if "--graph" in row["case"] else "eager"): row.get("plugin", {}).get("kernel_events") for row in rows}
     if counts.get("eager") is None or counts.get("captured") is None:
         return "open: a case did not report"
-    # Eagerly each of the repeats is seen; of a captured graph at least one event a replay would be.
+    # Outside a graph, the profiler sees every repeat. In a captured graph it should see at least one event per replay.
     return f"eager {counts['eager']}, captured {counts['captured']}: " + (
         "yes" if counts["captured"] * 2 > counts["eager"] > 0 else "no, or only at capture")
 

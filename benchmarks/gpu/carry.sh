@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Gathers what a bare machine with a GPU needs to run measure.sh and zero_on_cuda.sh, from a build on this machine: programs,
-# objects, kernels, the few shared libraries and headers of packages that it may lack. No NCCL, no CUDA and no PyTorch: those
-# must be there (a PyTorch for CUDA brings all three, and takes gigabytes).
-#   carry.sh BUILD FOLDER [NCCL ARCHITECTURE]   FOLDER then works as --home, FOLDER/include as --include. NCCL is the folder of a release
-#                                               (with include and lib), of which the code for one architecture (90) is carried
+# Gathers from a build on this machine what a bare machine with a GPU needs to run measure.sh and zero_on_cuda.sh:
+# programs, objects, kernels, and the few shared libraries and headers of packages that it may lack. It does not gather
+# NCCL, CUDA or PyTorch, which must already be there. (A PyTorch for CUDA contains all three and takes gigabytes.)
+#   carry.sh BUILD FOLDER [NCCL ARCHITECTURE]   FOLDER then works as --home, FOLDER/include as --include. NCCL is the
+#                                               folder of a release; its code for one architecture (90) is carried
 # Exit codes: 0 done, 1 larger than 64 MiB, 2 usage, 3 something is missing.
 set -euo pipefail
 
@@ -28,20 +28,20 @@ for object in "$target"/bin/* "$target"/tests/* "$target"/lib/*.so "$target"/lib
   if [[ -f "$object" && ! -L "$object" ]]; then strip --strip-debug "$object" || true; fi
 done
 
-# Shared libraries of packages; the C and C++ runtimes are the machine's own.
-# A program that is linked against none but those leaves nothing to copy.
+# Copies shared libraries of packages. The C and C++ runtimes are those of the other machine, so a program that needs
+# nothing else leaves nothing to copy.
 for object in "$target"/bin/* "$target"/tests/*; do
   { ldd "$object" || true; } | awk '$3 ~ /^\// {print $3}'
 done | sort -u | { grep -vE '/(ld-linux|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libz)[.-]' || true; } | while read -r library; do
   cp -L "$library" "$target/lib/carried/"
 done
 
-# Headers that the trainer's sources include (zero_workloads and src/base).
+# Copies headers that the trainer's sources include (zero_workloads and src/base).
 for header in fmt nlohmann CLI tl toml++ xxhash.h; do
   if [[ -e "/usr/include/$header" ]]; then cp -r "/usr/include/$header" "$target/include/"; else echo "not here: /usr/include/$header"; fi
 done
 
-# Another release than the one that is there, small enough to travel.
+# Copies a release of NCCL other than the installed one. With one architecture only, it is small enough.
 if [[ -n "$nccl" ]]; then
   release="$(sed -nE 's/^#define NCCL_(MAJOR|MINOR|PATCH) +([0-9]+).*/\2/p' "$nccl/include/nccl.h" | head -3 | paste -sd.)"
   draft="$(mktemp -d)"

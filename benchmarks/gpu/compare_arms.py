@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares arms of a measurement that were run in turns: medians over the turns, and how far the turns lie apart.
+"""Compares arms of a measurement that ran in turns. It prints medians over the turns and how far the turns are apart.
 
   compare_arms.py FOLDER FIRST OTHER...    reads FOLDER/{small,large}_ARM_TURN.json, which `dynamiccl bench -J` wrote
 
-Times are of CUDA events around each call, the median of a turn, the slowest rank of each call. A difference smaller than
-the noise of the first arm is no difference.
+A time comes from CUDA events around each call. The time of a call is that of its slowest rank, and the time of a turn
+is the median of its calls. A difference smaller than the noise of the first arm counts as none.
 """
 import collections
 import json
@@ -18,7 +18,7 @@ NAME = re.compile(r"(?:small|large)_(.+)_(\d+)\.json$")
 
 
 def medians(folder):
-    """{arm: {bytes: [microseconds of each turn]}}"""
+    """Returns {arm: {bytes: [microseconds of each turn]}}."""
     times = collections.defaultdict(lambda: collections.defaultdict(list))
     for path in sorted(folder.glob("*.json")):
         match = NAME.search(path.name)

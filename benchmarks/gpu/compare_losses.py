@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the ZeRO stages trained alike on CUDA, and as on the CPU.
+"""Checks that the ZeRO stages had the same losses on CUDA, and the same as on the CPU.
 
   compare_losses.py FOLDER    reads cuda_{0..3}_0.jsonl and cpu_0_0.jsonl, which dynamiccl-zero --json wrote
 
-Exit codes: 0 alike within the tolerances below, 1 not, 2 usage.
+Exit codes: 0 equal within the tolerances below, 1 not, 2 usage.
 """
 import json
 import pathlib
 import sys
 
-# Stages add the same numbers in another order: single precision leaves 7 digits, of which 20 steps cost two or three.
+# Stages add the same numbers in another order. Single precision has 7 digits, and 20 steps lose two or three of them.
 STAGES_TOLERANCE = 1e-4
-# Other kernels for every product and function, too.
+# The CPU also uses other kernels for every product and function.
 CPU_TOLERANCE = 2e-3
 
 
@@ -24,7 +24,7 @@ def losses(path):
 
 
 def difference(one, other):
-    """Largest relative difference of a step; None where the runs have no common length."""
+    """Returns the largest relative difference of a step, or None if the runs differ in length."""
     if not one or len(one) != len(other):
         return None
     return max(abs(a - b) / abs(b) for a, b in zip(one, other))

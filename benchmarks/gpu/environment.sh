@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # variables of first_hour.sh
 # SPDX-License-Identifier: Apache-2.0
-# What the experiments need: a GPU, CUDA's headers and runtime, NCCL releases, and the programs built for each release.
-# Sourced by first_hour.sh, which sets work, here and versions.
+# Finds what the experiments need: a GPU, CUDA's headers and runtime, and NCCL releases. Builds the programs for each
+# release. Sourced by first_hour.sh, which sets work, here and versions.
 
-# Prints a command's stdout without the noise of pip.
+# Runs pip and prints its output without noise.
 fetch_wheel() {
   python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: -d "$1" "$2" 2>"$work/pip.log"
 }
@@ -19,11 +19,11 @@ unpack_wheel() { # REQUIREMENT FOLDER
   mv "$part" "$folder"
 }
 
-# The compiler looks there by itself, after the C++ library's own headers. Named by -isystem it would come before those,
-# which then do not find the C library's.
+# The compiler itself searches this folder, after the C++ library's headers. With -isystem it would come before them,
+# and they would not find the C library's headers.
 is_searched_anyway() { [[ "$(readlink -f "$1")" == /usr/include ]]; } # FOLDER
 
-# Sets cuda_include (an array of -isystem) and cuda_lib. A toolkit comes first, unless --wheels was given.
+# Sets cuda_include (an array of -isystem options) and cuda_lib. Prefers a toolkit, unless --wheels was given.
 find_cuda() {
   local root=""
   if [[ -n "$want_wheels" ]]; then
@@ -46,7 +46,7 @@ find_cuda() {
   use_cuda_wheels
 }
 
-# CUDA 12's, which run on every driver since 525.
+# Uses the wheels of CUDA 12, which run on every driver since 525.
 use_cuda_wheels() {
   unpack_wheel nvidia-cuda-runtime-cu12==12.9.79 "$work/wheels/cuda-runtime" || return 3
   unpack_wheel nvidia-cuda-nvcc-cu12==12.9.86 "$work/wheels/cuda-nvcc" || return 3
@@ -58,13 +58,15 @@ use_cuda_wheels() {
   echo "CUDA runtime: wheels of PyPI"
 }
 
-# The NCCL among python3's packages, which PyTorch brings: its folder, and the release that its header names.
+# Prints the folder of the NCCL among python3's packages, which PyTorch brings. release_of prints the release in its
+# header.
 installed_nccl_folder() { python3 -c 'import nvidia.nccl; print(list(nvidia.nccl.__path__)[0])' 2>/dev/null; }
 release_of() { # FOLDER
   sed -nE 's/^#define NCCL_(MAJOR|MINOR|PATCH) +([0-9]+).*/\2/p' "$1/include/nccl.h" 2>/dev/null | head -3 | paste -sd.
 }
 
-# Where the shared CUDA runtime is: among python3's packages, which PyTorch uses, else beside nvcc, else where the loader looks.
+# Prints the folder of the shared CUDA runtime. It is among python3's packages, which PyTorch uses, or else beside nvcc,
+# or else where the loader finds it.
 cudart_folder() {
   local folder packages
   packages="$(python3 -c 'import nvidia; print(list(nvidia.__path__)[0])' 2>/dev/null)"
@@ -73,14 +75,14 @@ cudart_folder() {
   done
 }
 
-# The releases to ask when none is named: what is installed, so that nothing must be fetched.
+# Prints the releases to test if none is named: the installed ones, so that nothing must be downloaded.
 default_versions() {
   local folder
   folder="$(installed_nccl_folder)"
   if [[ -n "$folder" && -e "$folder/lib/libnccl.so.2" ]]; then release_of "$folder"; else echo "2.30.7 2.32.3"; fi
 }
 
-# Where a release lies: installed, fetched before by tools/setup/fetch_nccl.sh, or here.
+# Prints the folder of a release: installed, fetched earlier by tools/setup/fetch_nccl.sh, or fetched by this script.
 nccl_folder() { # VERSION
   local installed
   installed="$(installed_nccl_folder)"
@@ -113,7 +115,7 @@ build_all() {
   done
 }
 
-# Name and driver of the GPUs; nothing where there is none. A rehearsal stands in for one.
+# Prints name and driver of the GPUs, or nothing without a GPU. In a rehearsal there is a substitute.
 describe_gpus() {
   if [[ ${#rehearsal[@]} -gt 0 ]]; then echo "no GPU: a rehearsal, nothing was measured" && return; fi
   nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null

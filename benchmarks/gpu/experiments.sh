@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2054,SC2154  # arrays set here are read by run_case; commas are values; the rest is first_hour.sh's
 # SPDX-License-Identifier: Apache-2.0
-# The questions that only a GPU answers, one function each. Sourced by first_hour.sh.
+# Answers the questions that need a GPU, one function for each. Sourced by first_hour.sh.
 
 plugin() { common_env+=(NCCL_TUNER_PLUGIN="$work/libprobe_plugin.so" NCCL_PROFILER_PLUGIN="$work/libprobe_plugin.so"); }
 
-# Each rank on a host of its own: all traffic over loopback sockets. One GPU is enough.
+# Makes NCCL take each rank for a host of its own. All traffic then goes over loopback sockets, and one GPU is enough.
 separate_hosts() { # RANKS
   local rank
   common_env+=(CUDA_VISIBLE_DEVICES="$first_gpu" NCCL_NET=Socket NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME=lo
@@ -13,7 +13,7 @@ separate_hosts() { # RANKS
   for ((rank = 0; rank < $1; rank++)); do declare -ga "rank_env_$rank=(NCCL_HOSTID=first_hour_$rank)"; done
 }
 
-# Several ranks on one GPU in NCCL's own way (2.30 and later).
+# Puts several ranks on one GPU by NCCL's own option (2.30 and later).
 shared_gpu() { # MAX_CTAS
   common_env+=(CUDA_VISIBLE_DEVICES="$first_gpu" NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_NVLS_ENABLE=0 NCCL_MAX_CTAS="$1")
 }
@@ -36,7 +36,7 @@ experiment_a() { # VERSION
   done
 }
 
-# (b) How many ranks and CTAs does NCCL_MULTI_RANK_GPU_ENABLE carry, as processes and as threads?
+# (b) How many ranks and CTAs does NCCL_MULTI_RANK_GPU_ENABLE support, as processes and as threads?
 experiment_b() { # VERSION
   local ranks ctas
   if ! at_least "$1" 2.30.3; then
@@ -64,7 +64,7 @@ experiment_c() { # VERSION
   run_case c "preloaded, STATIC_PLUGIN" "$1" 2 1
 }
 
-# (d) What does -1 on a valid entry do? Ring/Simple of a small message is never NCCL's own choice.
+# (d) What does a cost of -1 on a valid entry do? NCCL itself never chooses Ring/Simple for a small message.
 experiment_d() { # VERSION
   separate_hosts 2
   plugin
@@ -77,7 +77,7 @@ experiment_d() { # VERSION
   run_case d "1 KiB, -1 on Ring Simple" "$1" 2 1
 }
 
-# (e) Do channels below and above NCCL's own number take effect?
+# (e) Do channel counts below and above NCCL's own take effect?
 experiment_e() { # VERSION
   local bytes channels
   for bytes in 262144 16777216; do
@@ -91,7 +91,7 @@ experiment_e() { # VERSION
   done
 }
 
-# (f) What happens when two ranks disagree? A hang is an answer.
+# (f) What happens if two ranks disagree? A hang is an answer too.
 experiment_f() { # VERSION
   local asked
   for asked in "1,0,1 1,2,1 LL against Simple" "1,2,1 1,2,4 1 channel against 4" "0,2,2 1,2,2 Tree against Ring"; do
@@ -106,7 +106,7 @@ experiment_f() { # VERSION
   done
 }
 
-# (g) Do kernel events come under graph replay? 4 calls are captured, 20 replays follow.
+# (g) Does the profiler get kernel events during a graph replay? 4 calls are captured and replayed 20 times.
 experiment_g() { # VERSION
   local options
   for options in "" "--graph"; do
@@ -133,14 +133,15 @@ experiment_h() { # VERSION
   done
 }
 
-# Are choices forced by DynamICCL's rules visible in NCCL's log and in the profiler? Needs --home.
+# Does NCCL's log, and does the profiler, show the choices that DynamICCL's rules force? Needs --home.
 experiment_forced() { # VERSION
   local choice algorithm protocol channels rules
   if [[ -z "$dynamiccl_object" ]]; then
     skip forced "choices by rules" "$1" "no libdynamiccl.so was named (--home FOLDER)"
     return
   fi
-  # LL128 is not offered over sockets; NCCL_MAX_CTAS, which separate_hosts sets, would be the user's word on channels.
+  # LL128 is not offered over sockets. separate_hosts sets NCCL_MAX_CTAS, which would count as channels that the user
+  # pinned.
   for choice in "ring ll 1" "ring ll 2" "ring simple 1" "ring simple 2" "tree ll 1" "tree ll 2" "tree simple 1" "tree simple 2"; do
     read -r algorithm protocol channels <<<"$choice"
     rules="$work/rules_${choice// /_}.csv"
@@ -154,7 +155,8 @@ experiment_forced() { # VERSION
   done
 }
 
-# What do kernel stamps cost? Two GPUs where there are two; else two threads on one. The order of the three cases turns.
+# What do kernel stamps cost? Uses two GPUs if there are two, otherwise two threads on one. The order of the three cases
+# changes with each turn.
 experiment_cost() { # VERSION
   local bytes turn mask
   if [[ "$gpu_count" -lt 2 ]] && ! at_least "$1" 2.30.3; then

@@ -52,7 +52,8 @@ for experiment in "${chosen[@]}"; do
   declare -F "experiment_$experiment" >/dev/null || { echo "error: no experiment '$experiment'" >&2; usage; }
 done
 
-# A control daemon of this user alone, in a folder of this run. Nothing is started unless asked, and only it is ended.
+# Starts an MPS daemon of this user in a folder of this run. It is started only if asked for, and no other daemon is
+# ended.
 start_mps() {
   [[ -n "$want_mps" ]] || return 0
   local folder="$work/mps"

@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2030,SC2031  # what a subshell sets is meant for it alone
 # SPDX-License-Identifier: Apache-2.0
-# What this folder asks of a GPU, in one command for a bare machine that is lent for minutes. See README.md beside it.
+# Runs by one command all of this folder that needs a GPU, on a bare machine that is lent for minutes. See README.md.
 #   lease.sh -o FOLDER --home CARRIED [--only "machine steps"] [--seconds 1440] [--scale 1] [--archive FILE] [--rehearse FILE]
-# Each part ends after its own seconds (times --scale), all of them after --seconds. The archive (FOLDER/results.tgz) is written anew
-# after each part. Without --seconds all parts have the time that they may take, and the whole ends within 25 minutes.
-# Exit codes: 0 every part ran to its end, 1 some did not (the archive has what there is), 2 usage, 3 something needed is missing.
+# Each part ends after its own time limit (times --scale), and all parts end after --seconds. The archive
+# (FOLDER/results.tgz) is written again after each part. Without --seconds, all parts have their full time, and the
+# whole run ends within 25 minutes.
+# Exit codes: 0 every part ran to its end, 1 some did not (the archive has the others), 2 usage, 3 something needed is
+# missing.
 set -uo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 out="" home="" seconds=1440 scale=1 inner="" archive="" rehearse=""
-# The order is that of worth: the last ones are cut when time runs out. All of them take 1050 s at most.
+# The most valuable parts come first, because the last ones are cut when time runs out. All parts take 1050 s at most.
 parts=(machine device tables record steps zero measure newest hour wide adaptive)
 declare -A seconds_of=([machine]=20 [device]=30 [tables]=40 [record]=50 [steps]=170 [wide]=40 [adaptive]=420 [zero]=60 [measure]=100 [newest]=60 [hour]=60)
 
@@ -47,22 +49,24 @@ source "$here/environment.sh"
 # shellcheck source=benchmarks/gpu/ranks.sh
 source "$here/ranks.sh"
 
-# A rehearsal (README.md) has one release of NCCL over the CUDA stand-in. PyTorch's jobs are small there and run over hostccl, but with
-# gradients of more than DDP's first bucket of 1 MiB: where each step has one call, no step is told from the next, and `ab` has no turns.
+# A rehearsal (README.md) has one release of NCCL over the CUDA stand-in. PyTorch's jobs are small there and run over
+# hostccl. Still, their gradients are larger than DDP's first bucket of 1 MiB. With a single call per step, steps could
+# not be told apart, and `ab` could not take turns.
 rehearsed=() job_options=() no_hostccl=(--no-hostccl) checks=1
 rehearsed_release=""
 if [[ -n "$rehearse" ]]; then
   rehearse="$(readlink -f "$rehearse")"
   read_rehearsal "$rehearse" || exit 3
   rehearsed=(--rehearse "$rehearse") job_options=(--backend dynamiccl --width 128 --layers 4 --batch 1 --sequence 16 --steps 120) no_hostccl=()
-  checks=0 # which are kernels
+  checks=0 # they run on the device
   rehearsed_release="$(release_of "$(dirname "$(sed -nE 's/^LD_PRELOAD=.*:([^:]*)\/libnccl\.so\.2$/\1/p' "$rehearse")")")"
   export PYTHONPATH="$home/lib/python${PYTHONPATH:+:$PYTHONPATH}"
 fi
 scaled() { awk -v s="$1" -v f="$scale" 'BEGIN { print int(s * f) }'; } # SECONDS
 not_rehearsed() { echo "not rehearsed: $1"; } # REASON
 
-# A carried NCCL is unpacked to where first_hour.sh looks for fetched ones. Sets carried_release and carried_nccl; empty without one.
+# A carried NCCL is unpacked where first_hour.sh looks for fetched releases. Sets carried_release and carried_nccl, or
+# leaves them empty if there is none.
 [[ -n "$rehearse" ]] || export XDG_CACHE_HOME="${LEASE_CACHE:-/tmp/dynamiccl_lease}"
 carried_release="" carried_nccl=""
 find_carried_nccl() {
@@ -76,8 +80,9 @@ find_carried_nccl() {
   done
 }
 
-# Ranks of several processes run at the same time on a GPU under MPS, a process of this user's that changes no setting of the GPU;
-# without it the GPU gives each process slices of time. A job that was killed may leave it unusable, so each gets a fresh one.
+# Under MPS, ranks in several processes run on a GPU at the same time. Without MPS, the GPU gives each process time
+# slices. MPS is a process of this user and changes no setting of the GPU. A killed job may leave MPS unusable, so each
+# job gets a fresh one.
 fresh_mps() {
   [[ -z "$rehearse" ]] || return 0
   export CUDA_MPS_PIPE_DIRECTORY="$XDG_CACHE_HOME/mps" CUDA_MPS_LOG_DIRECTORY="$XDG_CACHE_HOME/mps"
@@ -90,7 +95,7 @@ fresh_mps() {
     unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
   fi
 }
-# Ends the daemon of this folder and its servers, and no other one of this machine.
+# Ends the daemon of this folder and its servers, and no other daemon of this machine.
 stop_mps() {
   local servers
   [[ -e "$CUDA_MPS_PIPE_DIRECTORY/control" ]] || return 0
@@ -101,11 +106,12 @@ stop_mps() {
   rm -rf "$CUDA_MPS_PIPE_DIRECTORY" && mkdir -p "$CUDA_MPS_PIPE_DIRECTORY"
 }
 
-# The two ways in which ranks share a GPU: as hosts of their own over sockets, and (2.30 and later) as one host, over its memory.
+# There are two ways for ranks to share a GPU: as separate hosts over sockets or, from 2.30 on, as one host over the
+# GPU's memory.
 over_sockets() { export NCCL_NET=Socket NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME=lo; }
 over_memory() { export NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_NVLS_ENABLE=0; }
 
-# The programs of the build, of which `dynamiccl` starts the ranks.
+# Prints the library path for programs of the build. `dynamiccl` starts the ranks.
 libraries() { echo "${1:+$1/lib:}$(cudart_folder):$home/lib/carried:${LD_LIBRARY_PATH:-}"; } # [NCCL]
 
 part_machine() {
@@ -120,13 +126,13 @@ part_machine() {
   echo "carried NCCL: ${carried_release:-none}"
 }
 
-# Our programs against the CUDA runtime: copies, kernels that make and check data, background loads.
+# Tests our programs with the CUDA runtime: copies, kernels that make and check data, background loads.
 part_device() {
   if [[ -n "$rehearse" ]]; then not_rehearsed "kernels do not run" && return; fi
   LD_LIBRARY_PATH="$(libraries)" "$home/tests/gpu_test"
 }
 
-# NCCL's topology, cost tables and choices on this machine, to be compared with those of the stand-in.
+# Records NCCL's topology, cost tables and choices on this machine, for a comparison with those of the stand-in.
 part_tables() {
   local nccl release collective code=0
   over_sockets
@@ -145,7 +151,7 @@ part_tables() {
   return $code
 }
 
-# A job of PyTorch's as it is, recorded.
+# Records an unchanged job of PyTorch.
 part_record() {
   over_sockets
   LD_LIBRARY_PATH="$(libraries)"
@@ -157,7 +163,7 @@ part_record() {
   done
 }
 
-# A step under NCCL's choice and under others, in turns within one job.
+# Compares a step under NCCL's choice with steps under other choices. They take turns within one job.
 compare_steps() { # NAME RANKS WRAP STEPS SETTING... [OPTION OF THE JOB...]
   local name="$1" ranks="$2" wrap="$3" steps="$4" settings=() code
   shift 4
@@ -170,7 +176,7 @@ compare_steps() { # NAME RANKS WRAP STEPS SETTING... [OPTION OF THE JOB...]
   return $code
 }
 
-# What NCCL says of a short job: its rings and choices.
+# Prints what NCCL logs about a short job: its rings and choices.
 log_choices() { # NAME RANKS
   local name="$1" ranks="$2"
   fresh_mps
@@ -181,7 +187,7 @@ log_choices() { # NAME RANKS
   return $code
 }
 
-# LD_PRELOAD puts the carried release before the one that PyTorch would load.
+# LD_PRELOAD loads the carried release before the one of PyTorch.
 part_steps() {
   local code=0
   LD_LIBRARY_PATH="$(libraries)"
@@ -197,14 +203,15 @@ part_steps() {
   fi
   (over_sockets && compare_steps sockets-ddp 2 ddp 300 ring/simple/{1,2,4,8} ring/ll/2 tree/simple/2) || code=1
   if [[ -n "$carried_nccl" ]]; then
-    # All thread blocks of all ranks must fit on the GPU at once, beside what computes.
+    # The thread blocks of all ranks must fit on the GPU at once, together with the computation.
     (over_memory && export LD_PRELOAD="$carried_nccl/lib/libnccl.so.2" NCCL_MAX_CTAS=8 && log_choices memory 4) || code=1
   fi
   return $code
 }
 
-# Whole jobs in turns: as they are, in mode adaptive from nothing, and again with what that job left in the site store. No policy: the
-# experiments begin with NCCL's choices. The job is wide enough to keep the GPU busy: its steps vary less than those of a small one.
+# Runs whole jobs in turns: unchanged, in mode adaptive with an empty site store, and again with the site store of that
+# job. There is no policy, so the experiments begin with NCCL's choices. The job is wide enough to keep the GPU busy, so
+# that its steps vary less than those of a small job.
 wide_job=(--width 2048 --batch 4)
 for_wide_jobs() {
   LD_LIBRARY_PATH="$(libraries)"
@@ -212,7 +219,7 @@ for_wide_jobs() {
   over_memory
   [[ -z "$carried_nccl" ]] || export LD_PRELOAD="$carried_nccl/lib/libnccl.so.2"
 }
-# Its step under other channel counts.
+# Compares the wide job's step under several channel counts.
 part_wide() {
   for_wide_jobs
   compare_steps wide-ddp 2 ddp 500 ring/simple/{4,8,16} "${wide_job[@]}"
@@ -229,7 +236,8 @@ part_adaptive() {
   return $code
 }
 
-# In every second turn the host waits for its device in every tenth step only, as jobs do that read their loss now and then.
+# In every second turn, the host waits for its device only in every tenth step, like jobs that read their loss now and
+# then.
 adaptive_job() { # off|adaptive|again TURN
   local mode=adaptive steps=400 read_every=1 code
   (($2 % 2)) || read_every=10
@@ -246,7 +254,8 @@ adaptive_job() { # off|adaptive|again TURN
 part_measure() {
   local what="sweep tuned observe replay load" of_turns=(--turns 2 --largest 64M --budget 25s)
   if [[ -n "$rehearse" ]]; then
-    # A load is a kernel of ours, which does not run. The machine is one host, over the GPU's memory.
+    # No load is tested, because a load is a kernel of ours, which does not run here. The machine counts as one host,
+    # over the GPU's memory.
     what="sweep tuned observe replay" of_turns=(--turns 1 --largest 8M --budget 5s)
   elif [[ -n "$carried_nccl" ]]; then over_memory; else over_sockets; fi
   fresh_mps
@@ -271,7 +280,7 @@ part_zero() {
   if [[ -n "$rehearse" ]]; then not_rehearsed "the trainer on CUDA needs a PyTorch for CUDA" && return; fi
   torch="$(python3 -c 'import torch, pathlib; print(pathlib.Path(torch.__file__).parent)')" || return 3
   if [[ -e "$home/zero_cuda" ]]; then
-    # They were built elsewhere. zero_cpu names hostccl by DT_RPATH, which comes before this.
+    # These programs were built elsewhere. zero_cpu finds hostccl by DT_RPATH, which comes before this path.
     LD_LIBRARY_PATH="$torch/lib:$(installed_nccl_folder)/lib:$(libraries)"
     export LD_LIBRARY_PATH
     "$here/zero_on_cuda.sh" --home "$home" -o "$work/zero" --limit 30 --cuda-program "$home/zero_cuda" --cpu-program "$home/zero_cpu"
@@ -280,7 +289,7 @@ part_zero() {
   fi
 }
 
-# What comes home: logs and results, without programs and libraries.
+# Packs the logs and results, without programs and libraries.
 pack() { tar -C "$out" --exclude='*.so' --exclude='rank_program-*' --exclude=objects -czf "${archive:-$out/results.tgz}" work; }
 
 if [[ -n "$inner" ]]; then

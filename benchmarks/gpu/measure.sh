@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures DynamICCL over the real NCCL on the GPUs of this machine, by a build's own programs. See README.md beside it.
+# Measures DynamICCL with the real NCCL on the GPUs of this machine, with the programs of a build. See README.md.
 #   measure.sh --home BUILD [-o FOLDER] [--only "observe sweep tuned load replay"] [--turns 3] [--largest 1G]
 #              [--budget 120s] [--limit SECONDS] [--nccl FOLDER] [--rehearse FILE]
 # Exit codes: 0 all ran, 1 some failed (the rest ran), 2 usage, 3 no GPU or something needed is missing.
@@ -46,7 +46,7 @@ home="$(readlink -f "$home")"
 [[ -n "$nccl" || ${#rehearsal[@]} -gt 0 ]] || nccl="$(installed_nccl_folder)"
 [[ -n "$nccl" || ${#rehearsal[@]} -gt 0 ]] || { echo "error: no NCCL among python3's packages; give --nccl FOLDER" >&2; exit 3; }
 
-# Runs one of the build's programs with NCCL and CUDA found; its ranks are processes that it starts itself.
+# Runs a program of the build that can find NCCL and CUDA. The program starts its ranks itself.
 measured() { # NAME [VARIABLE=VALUE...] -- ARGUMENTS of dynamiccl
   local name="$1" variables=() preload
   shift
@@ -64,21 +64,21 @@ measured() { # NAME [VARIABLE=VALUE...] -- ARGUMENTS of dynamiccl
 
 library_path() { echo "$nccl/lib:$(cudart_folder):$home/lib/carried:${LD_LIBRARY_PATH:-}"; }
 
-# Two ranks; kernels do not run in a rehearsal, so data cannot be checked there.
+# Uses two ranks. Kernels do not run in a rehearsal, so data cannot be checked there.
 rows() { # FILE OPTIONS... : all_reduce by events
   local file="$1"
   shift
   echo bench all_reduce --no-hostccl -g 2 -c 0 -I 1 --singles 0 -J "$file" "$@"
 }
 
-# Of an earlier run into the same folder, which may have had more turns.
+# Removes the results of an earlier run in the same folder, which may have had more turns.
 forget() { # ARM...
   local arm
   for arm in "$@"; do rm -f "$work"/{small,large}_"$arm"_*.json; done
 }
 
-# Nothing, observe and frozen in turns, whose order turns too. Frozen with a rule that never matches: what the decision
-# costs, not what a choice gains.
+# Runs nothing, observe and frozen in turns; their order changes with each turn. Frozen has a rule that never matches,
+# so it measures what the decision costs and not what a choice gains.
 measure_observe() {
   local turn arm arms=(none observe frozen none observe) first
   forget none observe frozen
@@ -102,14 +102,14 @@ measure_observe() {
   python3 "$here/compare_arms.py" "$work" none observe frozen | tee "$work/observe.txt"
 }
 
-# Every config that NCCL offers two ranks, with repeats: data that a policy can be trained on.
+# Times every config that NCCL offers two ranks, with repeats. A policy can be trained on this data.
 measure_sweep() {
   measured sweep -- sweep --no-hostccl -g 2 --collectives all_reduce,all_gather,reduce_scatter --sizes 1K,64K,1M,16M \
     --repeats 12 --budget "$budget" -o "$work/gpu-sweep.measurements" || return
   tail -n +1 "$work/sweep.log"
 }
 
-# The demonstration: what the sweep found best becomes rules, and the same calls are timed with and without them in turns.
+# Makes rules of the sweep's best configs. Times the same calls with and without these rules, in turns.
 measure_tuned() {
   local turn arm
   [[ -s "$work/gpu-sweep.measurements" ]] || measure_sweep
@@ -128,8 +128,9 @@ measure_tuned() {
   python3 "$here/compare_arms.py" "$work" untuned tuned | tee "$work/tuned.txt"
 }
 
-# The same calls beside a load on the GPU's memory and on its multiprocessors. The load holds up to three quarters of those until it is
-# stopped; ranks that share a GPU must all fit into what is left, or they would wait for each other, and so for the load's end.
+# Times the same calls with a load on the GPU's memory and with a load on its multiprocessors. Until it is stopped, the
+# load occupies up to three quarters of the multiprocessors. All ranks that share a GPU must fit into the rest.
+# Otherwise they would wait for each other, and so for the end of the load.
 measure_load() {
   local load turn
   export NCCL_MAX_CTAS=8
@@ -146,7 +147,7 @@ measure_load() {
   python3 "$here/compare_arms.py" "$work" idle memory compute | tee "$work/load.txt"
 }
 
-# A job's calls are recorded through the preloaded object, then issued again, with data checked.
+# Records a job's calls with the preloaded object. Then issues the calls again and checks the data.
 measure_replay() {
   measured record -- record --no-hostccl -n 2 -o "$work/job.ctrace" -- "$home/bin/dynamiccl" bench all_gather -b 4K -e 1M -f 16 \
     -n 3 -w 0 -c 0 --rounds 1 --singles 0 || return

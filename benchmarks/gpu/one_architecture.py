@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Leaves one GPU architecture's code in an NCCL library, so that it compresses to what a small upload takes.
+"""Leaves one GPU architecture's code in an NCCL library, so that the compressed library is small enough to upload.
 
   one_architecture.py libnccl.so.2 SMALLER_COPY 90      90 for H100, 80 for A100, 100 for B200
 
-The copy is as long as the library and every byte that is not GPU code is the same. Machine code of other architectures, PTX and the
-code of before linking become zeros; their headers stay, so that the CUDA runtime finds the architecture that is left. `xz` then makes
-23 MiB of NCCL 2.32.3's 452.
+The copy is as long as the library, and every byte that is not GPU code is the same. The machine code of other
+architectures, the PTX and the code from before linking become zeros. Their headers stay, so that the CUDA runtime finds
+the architecture that is left. `xz` then compresses NCCL 2.32.3 from 452 MiB to 23 MiB.
 
-The layout of a fat binary (a header of 16 bytes, then entries, each with a header that tells its kind, lengths and architecture) is
-described by no page of NVIDIA's; the fields are those that the wheels of NCCL 2.18 to 2.32 have, and anything else is refused.
+A fat binary has a header of 16 bytes and then entries. The header of an entry has its kind, lengths and architecture.
+No page of NVIDIA's describes this layout. The fields used here are those of the wheels of NCCL 2.18 to 2.32, and the
+script refuses anything else.
 """
 import struct
 import sys
 
 FAT_BINARY_MAGIC = 0xBA55ED50
-ELF_KIND = 2  # of an entry; 1 is PTX
+ELF_KIND = 2  # the kind of an entry with machine code; 1 is PTX
 
 
 class NotUnderstood(Exception):
@@ -23,7 +24,7 @@ class NotUnderstood(Exception):
 
 
 def sections(elf):
-    """{name: (offset, bytes)} of a 64-bit ELF file."""
+    """Returns {name: (offset, bytes)} of a 64-bit ELF file."""
     if elf[:5] != b"\x7fELF\x02":
         raise NotUnderstood("not a 64-bit ELF file")
     table, = struct.unpack_from("<Q", elf, 40)
@@ -35,11 +36,11 @@ def sections(elf):
 
 
 def entries(elf, offset, length):
-    """(kind, architecture, offset and bytes of the code) of each entry of the fat binaries of one section."""
+    """Yields (kind, architecture, offset and bytes of the code) of each entry of the fat binaries of one section."""
     end = offset + length
     while offset < end:
         magic, version, header_bytes, size = struct.unpack_from("<IHHQ", elf, offset)
-        if magic == 0:  # between two fat binaries, which begin at multiples of 8
+        if magic == 0:  # a gap between fat binaries, which begin at multiples of 8
             offset += 8
             continue
         if magic != FAT_BINARY_MAGIC or version != 1:
@@ -53,7 +54,7 @@ def entries(elf, offset, length):
 
 
 def leave(elf, wanted):
-    """Clears in `elf` what `wanted` does not need; returns the bytes of code that are left."""
+    """Clears the code in `elf` that `wanted` does not need, and returns how many bytes of code are left."""
     found = sections(elf)
     if ".nv_fatbin" not in found:
         raise NotUnderstood("no GPU code: there is no section .nv_fatbin")

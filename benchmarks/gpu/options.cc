@@ -8,7 +8,7 @@
 namespace first_hour {
 namespace {
 
-// Stores the value of one option; false for an unknown name.
+// Stores the value of an option. Returns false for an unknown name.
 bool TakeValue(const char* name, const char* value, Options* options) {
   const auto is = [name](const char* other) { return std::strcmp(name, other) == 0; };
   if (is("--id"))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The results of a lease as Markdown tables, to be put into docs/results/gpu.md beside what they mean.
+"""Prints the results of a lease as Markdown tables. They go into docs/results/gpu.md, beside their explanation.
 
   page.py WORK      WORK is the folder `work` of what lease.sh brought home
 
-A part that did not run is left out, one that did not end well says so.
+A part that did not run is left out. A part that failed says so.
 """
 import collections
 import json
@@ -38,7 +38,7 @@ def interval(setting):
 
 
 def steps(work):
-    """Jobs whose settings took turns: one column a job, one row a setting."""
+    """Prints jobs whose settings took turns, with one column per job and one row per setting."""
     jobs = {path.stem.removeprefix("ab-"): json.loads(path.read_text(encoding="utf-8")) for path in sorted(work.glob("ab-*.json"))}
     if not jobs:
         return
@@ -56,7 +56,7 @@ def steps(work):
 
 
 def whole_jobs(work):
-    """Median steps of jobs that ran in turns, by mode."""
+    """Prints the median step times of jobs that ran in turns, by mode."""
     medians = collections.defaultdict(dict)
     for path in sorted(work.glob("*-[0-9].json")):
         mode, turn = path.stem.rsplit("-", 1)
@@ -81,7 +81,7 @@ def questions(work):
 
 
 def plain(work):
-    """What other scripts wrote as tables of their own."""
+    """Prints the tables that other scripts wrote."""
     for title, name in (("Sweep", "measure/sweep.log"), ("Rules of the sweep", "measure/tuned.txt"), ("What the object adds", "measure/observe.txt"),
                         ("Beside a load", "measure/load.txt"), ("The trainer on CUDA", "zero/losses.txt"), ("Our programs on the GPU", "device.txt")):
         path = work / name

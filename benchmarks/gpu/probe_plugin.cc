@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tuner (version 5) and a profiler (version 5) in one object, for experiments. They count NCCL's calls and
-// answer what the environment says. Releases 2.28 to 2.32 load these versions.
+// A tuner (version 5) and a profiler (version 5) in one object, for experiments. They count NCCL's calls, and
+// environment variables set their answers. Releases 2.28 to 2.32 load these versions.
 //
-//   PROBE_FORCE=a,p,c    cost 0 for algorithm a and protocol p where NCCL allows them, and c channels
-//   PROBE_IGNORE=a,p     cost -1 there
-//   PROBE_MASK=m         events that the profiler asks for (2 collectives, 64 kernels a channel)
-//   PROBE_TABLE=FILE     every table that the tuner is shown, as NCCL made it, goes to FILE-PID.csv:
-//   collective,
+//   PROBE_FORCE=a,p,c    cost 0 for algorithm a and protocol p if NCCL allows them, and c channels
+//   PROBE_IGNORE=a,p     cost -1 for algorithm a and protocol p
+//   PROBE_MASK=m         events that the profiler asks for (2: collectives, 64: kernels of each channel)
+//   PROBE_TABLE=FILE     writes every table that NCCL passes to the tuner into FILE-PID.csv: collective,
 //                        bytes, pipelined operations, registered buffers, algorithms, protocols, costs
-//   PROBE_REPORT=FILE    where the counts are written as one JSON line when the process ends
+//   PROBE_REPORT=FILE    writes the counts as one JSON line into FILE when the process ends
 #include <unistd.h>
 
 #include <array>
@@ -33,7 +32,7 @@ constexpr int kKernelChannelStop = 22;
 std::atomic<long> tuner_inits{0}, tuner_calls{0}, profiler_inits{0}, collective_events{0}, kernel_events{0},
     kernel_stops{0};
 
-// Reads "a,b,c" from a variable; returns how many numbers there are.
+// Reads "a,b,c" from a variable. Returns how many numbers it has.
 int Numbers(const char* variable, std::array<int, 3>* out) {
   const char* text = std::getenv(variable);
   return text == nullptr ? 0 : std::sscanf(text, "%d,%d,%d", &(*out)[0], &(*out)[1], &(*out)[2]);
@@ -45,7 +44,7 @@ Result TunerInit(void** context, uint64_t, size_t, size_t, Logger, void*, void*)
   return kSuccess;
 }
 
-// Appends one table to the file of this process; ranks that are threads take turns.
+// Appends a table to this process's file. Ranks that are threads take turns.
 void WriteTable(std::initializer_list<long> head, const float* costs, int count) {
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
@@ -65,7 +64,7 @@ void WriteTable(std::initializer_list<long> head, const float* costs, int count)
 Result GetCollInfo(void*, int collective, size_t bytes, int pipelined, float** table, int algorithms,
                    int protocols, int registered, int* channels) {
   ++tuner_calls;
-  // NCCL passes one block of floats, although the parameter's type says otherwise.
+  // NCCL passes a block of floats, although the parameter is declared as float**.
   auto* costs = reinterpret_cast<float*>(table);
   WriteTable({collective, static_cast<long>(bytes), pipelined, registered, algorithms, protocols}, costs,
              algorithms * protocols);
@@ -94,8 +93,8 @@ Result ProfilerInit(void** context, uint64_t, int* mask, const char*, int, int, 
   return kSuccess;
 }
 
-// The head of ncclProfilerEventDescr_v5_t, followed by the fields of a collective. Events of other types have
-// other fields there.
+// The head of ncclProfilerEventDescr_v5_t, and after it the fields of a collective. Other types of events
+// have other fields there.
 struct EventHead {
   uint64_t type;
   void* parent;
@@ -116,7 +115,7 @@ static_assert(offsetof(EventHead, function) == 32 && offsetof(EventHead, channel
                   offsetof(EventHead, protocol) == 96,
               "ncclProfilerEventDescr_v5_t (profiler_v5.h of NCCL)");
 
-// The last collective that the profiler saw: "AllReduce RING SIMPLE 2".
+// The last collective that the profiler saw, such as "AllReduce RING SIMPLE 2".
 char last_collective[128] = "";
 std::mutex last_collective_mutex;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some ranks of an NCCL world that times AllReduce and checks its sums. A process is one rank, or several as
-// threads.
+// Runs some ranks of an NCCL world that times AllReduce and checks its sums. A process runs one rank, or
+// several as threads.
 //
 //   rank_program --id FILE --ranks N --first R [--here K] --bytes B [--iterations I] [--graph]
 //                [--selection S]
@@ -23,12 +23,12 @@
 namespace first_hour {
 namespace {
 
-// Untimed calls: the first makes connections, the next ones load code.
+// Number of untimed calls. The first one makes connections, and the next ones load code.
 constexpr int kWarmUpCalls = 5;
-// Timed repeats, of which the median is reported.
+// Number of timed repeats. The program reports their median.
 constexpr int kRepeats = 20;
 
-// Ends the process when a CUDA call fails: without a GPU with code 3, else with code 4.
+// Ends the process if a CUDA call fails: with code 3 if there is no GPU, otherwise with code 4.
 void DemandCuda(cudaError_t result, const char* what) {
   if (result == cudaSuccess) return;
   std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(result));
@@ -41,7 +41,7 @@ void DemandNccl(ncclResult_t result, const char* what) {
   std::_Exit(4);
 }
 
-// One rank's communicator, stream and buffers. They are not freed: the process ends with them.
+// One rank's communicator, stream and buffers. They are never freed, because the process ends with them.
 struct Rank {
   int rank = 0;
   ncclComm_t communicator = nullptr;
@@ -74,7 +74,7 @@ void Issue(const Options& options, const Rank& rank, int calls) {
   }
 }
 
-// Rank r sends r + 1 everywhere, so every sum is n (n + 1) / 2.
+// Rank r sends r + 1 in all elements, so every sum must be n (n + 1) / 2.
 bool SumsAreRight(const Options& options, const Rank& rank) {
   std::vector<float> values(rank.count);
   DemandCuda(cudaMemcpy(values.data(), rank.receive, rank.count * sizeof(float), cudaMemcpyDeviceToHost),
@@ -83,7 +83,7 @@ bool SumsAreRight(const Options& options, const Rank& rank) {
   return std::all_of(values.begin(), values.end(), [expected](float value) { return value == expected; });
 }
 
-// The calls of one repeat as a graph; null without --graph.
+// Captures the calls of one repeat as a graph. Returns null without --graph.
 cudaGraphExec_t Capture(const Options& options, const Rank& rank) {
   if (!options.graph) return nullptr;
   cudaGraph_t graph = nullptr;
@@ -96,7 +96,7 @@ cudaGraphExec_t Capture(const Options& options, const Rank& rank) {
   return executable;
 }
 
-// Sorted microseconds of a call in each repeat, by CUDA events.
+// Returns the microseconds of a call in each repeat, sorted. CUDA events measure them.
 std::vector<float> Time(const Options& options, const Rank& rank, std::barrier<>& together) {
   cudaEvent_t begin = nullptr, end = nullptr;
   DemandCuda(cudaEventCreate(&begin), "cudaEventCreate");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of rank_program, and the one call that differs between NCCL releases.
+// Options of rank_program, and the only call that differs between NCCL releases.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,21 +14,21 @@ namespace first_hour {
 struct Options {
   std::string id_file;
   int ranks = 0;
-  // First rank of this process.
+  // Number of this process's first rank.
   int first = -1;
-  // Ranks of this process, as threads.
+  // Number of ranks in this process. They are threads.
   int here = 1;
   size_t bytes = 0;
   int iterations = 20;
   bool graph = false;
-  // NCCL's algSelection of each call; empty leaves the choice to NCCL.
+  // NCCL's algSelection for each call. If empty, NCCL chooses.
   std::string selection;
 };
 
-// False for an unknown or incomplete command line.
+// Returns false for an unknown or incomplete command line.
 bool ParseOptions(int count, char** words, Options* options);
 
-// Arguments of one call; all buffers belong to the caller.
+// Arguments of one call. The caller owns all buffers.
 struct AllReduceCall {
   const float* send = nullptr;
   float* receive = nullptr;
@@ -37,8 +37,8 @@ struct AllReduceCall {
   cudaStream_t stream = nullptr;
 };
 
-// In all_reduce_plain.cc for NCCL up to 2.30, where a selection is ncclInvalidUsage; in all_reduce_config.cc
-// from 2.31 on.
+// Makes one call. all_reduce_plain.cc defines it for NCCL up to 2.30, where a selection gives
+// ncclInvalidUsage; all_reduce_config.cc defines it from 2.31 on.
 ncclResult_t AllReduce(const AllReduceCall& call, const std::string& selection);
 
 }  // namespace first_hour

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # variables of first_hour.sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs the ranks of one case under a timeout and writes down what came of it as one JSON line.
-# Sourced by first_hour.sh, which sets work, results and limit_s and deadline_s.
+# Runs the ranks of one case under a timeout, and writes the outcome as one JSON line. Sourced by first_hour.sh, which
+# sets work, results, limit_s and deadline_s.
 
 quoted() { # TEXT -> a JSON string
   local text="${1//\\/\\\\}"
@@ -18,12 +18,12 @@ record() { # EXPERIMENT CASE VERSION OUTCOME [DETAIL as JSON members]
 
 skip() { record "$1" "$2" "$3" skipped "\"reason\":$(quoted "$4")"; } # EXPERIMENT CASE VERSION REASON
 
-# The environment of a case: set before run_case, cleared by it. rank_env_R holds words of rank R alone.
+# The environment of a case. Set it before run_case, which clears it. rank_env_R has the variables of rank R only.
 common_env=()
 program_options=()
 preloads=() # objects that a case preloads
 
-# Of a rehearsal (first_hour.sh --rehearse): what stands in for a GPU, set for every rank.
+# Variables of a rehearsal (first_hour.sh --rehearse), which replace a GPU. Every rank gets them.
 rehearsal=()
 rehearsal_preload=""
 read_rehearsal() { # FILE of NAME=value lines
@@ -39,7 +39,7 @@ start_process() { # VERSION FOLDER RANKS FIRST HERE
   local preload
   preload="$(IFS=: && echo "${preloads[*]}")"
   preload="$preload${preload:+${rehearsal_preload:+:}}$rehearsal_preload"
-  # env comes last: a preloaded plugin must not be in timeout too.
+  # env is last in the command, so that timeout does not load a preloaded plugin.
   timeout -k 5 "$limit_s" env NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING NCCL_DEBUG_FILE="$2/nccl_$4.log" \
     PROBE_REPORT="$2/plugin_$4.json" ${preload:+LD_PRELOAD="$preload"} "${rehearsal[@]}" "${common_env[@]}" "${own[@]}" "$work/rank_program-$1" --id "$2/id" --ranks "$3" \
     --first "$4" --here "$5" "${program_options[@]}" >"$2/out_$4.json" 2>"$2/err_$4.txt" &
@@ -58,7 +58,7 @@ outcome_of() { # exit codes of the processes
   echo "$worst"
 }
 
-# Figures, NCCL's choice, the plugin's counts and the first complaint, as JSON members.
+# Prints times, NCCL's choice, the plugin's counts and the first complaint, as JSON members.
 details_of() { # FOLDER CODES
   local chosen complaint parts
   parts="\"exit_codes\":$(quoted "$2")"
@@ -77,7 +77,8 @@ forget_case() { # RANKS HERE
   common_env=() program_options=() preloads=()
 }
 
-# Sets outcome and folder for the caller. All ranks of a case end within limit_s; no case begins after deadline_s of the script.
+# Sets outcome and folder for the caller. All ranks of a case end within limit_s. No case begins once the script has run
+# for deadline_s.
 run_case() { # EXPERIMENT CASE VERSION RANKS HERE
   local first codes=() processes=() process
   if [[ $SECONDS -ge $deadline_s ]]; then

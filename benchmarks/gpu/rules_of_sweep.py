@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The best config of each cell of a sweep as override rules (docs/formats/override_rules.md), where it beats NCCL's own
-choice by more than the middle half of both scatters; other cells are left to NCCL.
+"""Prints the best config of each cell of a sweep as override rules (docs/formats/override_rules.md).
+
+A cell gets a rule only if its best config beats NCCL's own choice by more than the middle half of both scatters. The
+other cells are left to NCCL.
 
   rules_of_sweep.py gpu-sweep.measurements > best.csv
 """
@@ -12,7 +14,7 @@ import sys
 
 
 def cells(path):
-    """{(collective, bytes): rows}"""
+    """Returns {(collective, bytes): rows}."""
     found = collections.defaultdict(list)
     with open(path, encoding="utf-8") as file:
         for line in file:

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small GPT by PyTorch's DDP or FSDP2 and says how long its steps took: an unmodified job for what is measured on GPUs.
+"""Trains a small GPT by PyTorch's DDP or FSDP2 and prints how long its steps took. It is the unmodified job of the
+measurements on GPUs.
 
   dynamiccl run -n 2 --no-hostccl -- torch_steps.py --wrap ddp --steps 200 --json steps.json
 
-Ranks that share a GPU get an NCCL_HOSTID each, so that NCCL takes them for different hosts, unless NCCL_MULTI_RANK_GPU_ENABLE is set.
-Without a GPU it runs over the backend of --backend on host memory, as a rehearsal. Rank 0 writes the milliseconds of every step;
-with --read-every N the host waits for the device in every Nth step only, and each step counts as the mean of its N.
+Ranks that share a GPU get an NCCL_HOSTID each, so that NCCL takes them for different hosts. They get none if
+NCCL_MULTI_RANK_GPU_ENABLE is set. Without a GPU the job runs on host memory over the backend of --backend, as a
+rehearsal. Rank 0 writes the milliseconds of every step. With --read-every N the host waits for the device only in every
+Nth step, and the time of a step is the mean over its N steps.
 """
 import argparse
 import json
@@ -37,7 +39,7 @@ def arguments():
 
 
 def take_a_device(rank, world, backend):
-    """The rank's device; ranks that share a GPU are made different hosts."""
+    """Returns the rank's device. Ranks that share a GPU are made different hosts."""
     gpus = torch.cuda.device_count()
     if gpus == 0:
         if backend == "dynamiccl":
@@ -75,7 +77,7 @@ def wrapped(model, kind, device):
 
 
 def train(options, model, device, rank):
-    """Milliseconds of each step; ranks draw different batches, the same in every run."""
+    """Returns the milliseconds of each step. Each rank draws its own batches, which are the same in every run."""
     generator = torch.Generator().manual_seed(rank)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     milliseconds, losses = [], []
@@ -88,7 +90,7 @@ def train(options, model, device, rank):
         optimizer.step()
         optimizer.zero_grad()
         if (step + 1) % options.read_every == 0:
-            losses.append(loss.item())  # waits for the device
+            losses.append(loss.item())  # this waits for the device
             now = time.perf_counter()
             milliseconds += [1000 * (now - began) / options.read_every] * options.read_every
             began = now

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The ZeRO trainer on CUDA over the real NCCL: builds it against python3's PyTorch, trains every stage on two ranks, and
-# compares: stages with each other, and with the same training on the CPU over hostccl. See README.md beside it.
+# Builds the ZeRO trainer for CUDA against python3's PyTorch, and trains every stage on two ranks over the real NCCL.
+# Compares the stages with each other and with the same training on the CPU over hostccl. README.md describes it.
 #   zero_on_cuda.sh --home BUILD [-o FOLDER] [--include FOLDER] [--steps 20] [--data TEXT] [--limit SECONDS]
 #                   [--cuda-program FILE --cpu-program FILE]      programs that are built already
 # Exit codes: 0 all equal within tolerance, 1 not, 2 usage, 3 no GPU or something needed is missing.
@@ -40,7 +40,7 @@ want_wheels="" rehearsal=()
 source "$here/environment.sh"
 if [[ -n "$include" ]] && is_searched_anyway "$include"; then include=""; fi
 
-# What a build against a PyTorch needs: its headers and libraries, CUDA's headers, NCCL.
+# Finds what a build against a PyTorch needs: its headers and libraries, CUDA's headers, and NCCL.
 find_torch() {
   torch="$(python3 -c 'import torch, pathlib; assert torch.version.cuda; print(pathlib.Path(torch.__file__).parent)')" ||
     { echo "error: python3 has no PyTorch built for CUDA" >&2; return 3; }
@@ -80,10 +80,11 @@ build_programs() {
   cuda_program="$work/zero_cuda" cpu_program="$work/zero_cpu"
 }
 
-# Each rank on a host of its own to NCCL: two ranks share a GPU.
+# NCCL takes each rank for a host of its own, so two ranks can share a GPU.
 train() { # NAME PROGRAM STAGE
   local rank port processes=() code=0
-  # Holds the port, without listening, until its input ends: nobody else is given it before rank 0 listens there.
+  # Binds the port without listening until its input ends. So the system gives the port to no other program before rank
+  # 0 listens on it.
   coproc reserved_port {
     python3 -c 'import socket, sys; s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 s.bind(("127.0.0.1", 0)); print(s.getsockname()[1], flush=True); sys.stdin.read()'

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accepts calls, asks the process's tuner plugin as NCCL would, and returns.
+// An NCCL whose calls only ask the process's tuner plugin, as NCCL does, and return.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct ncclComm {
 
 namespace {
 
-// Costs in microseconds by algorithm and protocol: Ring and Tree over LL and Simple, as on a machine without
+// Costs in microseconds by algorithm and protocol: Ring and Tree with LL and Simple, as on a machine without
 // NVLink.
 constexpr std::array<float, 21> kTable = {20, -1, 40, 25, -1, 30, -1, -1, -1, -1, -1,
                                           -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
@@ -53,7 +53,7 @@ ncclResult_t Ask(ncclComm& comm, size_t bytes, Table& table) {
                                  reinterpret_cast<float**>(table.data()), 7, 3, 0, &channels);
 }
 
-// Asks the tuner and records the duration and whether it wrote a choice.
+// Asks the tuner. Records how long this takes and whether the tuner made a choice.
 ncclResult_t AskTimed(ncclComm& comm, size_t bytes, Table& table) {
   const auto start = std::chrono::steady_clock::now();
   const ncclResult_t result = Ask(comm, bytes, table);

@@ -56,9 +56,10 @@ constexpr int BitsThatSend(uint64_t type) {
   }
 }
 
-// The functions of version Known as NCCL calls them. Each event goes to DynamICCL's own session and to the
-// plugin that the job would have had without it. That plugin sees only what it would have seen without
-// DynamICCL. NCCL calls the functions on any thread; no exception leaves them.
+// The profiler functions that NCCL calls, for plugin-interface version `Known`. Each event goes to
+// DynamICCL's own session and to the plugin that the job would have had without DynamICCL. That plugin sees
+// only what it would have seen without DynamICCL. NCCL calls the functions on any thread; they throw no
+// exceptions.
 template <int Known>
 struct ProfilerAdapter {
   using Descriptor = typename ProfilerAbi<Known>::Descriptor;

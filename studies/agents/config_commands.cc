@@ -18,7 +18,7 @@
 namespace dynamiccl::agents {
 namespace {
 
-// All choosers: rules, and for each policy its own choosers and baselines with the policy's number as their
+// Returns all choosers: the rules, and each policy's own choosers and baselines. The policy's number is their
 // seed.
 std::vector<Chooser> ChoosersOf(const Policies& policies, const std::vector<SweptKey>& seen,
                                 const std::vector<SweptKey>& judged) {

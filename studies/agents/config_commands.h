@@ -10,17 +10,18 @@
 
 namespace dynamiccl::agents {
 
-// `dynamiccl-agents eval` beside everybody of baselines/ too, whom it trains or lets try anew.
+// Judges as `dynamiccl eval` does, and also judges all baselines of baselines/, which it trains or runs.
 Status JudgeBesideBaselines(const EvalSettings& settings);
 
-// At which sizes protocols change, and what follows when sizes change, by the first policy (scenarios.h).
+// Prints at which sizes protocols change, and what follows when sizes change, for the first policy
+// (scenarios.h).
 Status PrintScenarios(const EvalSettings& settings);
 
 struct HypothesesSettings {
   std::vector<std::string> measurements;
   std::string structure_json;  // what `dynamiccl-lab-agents structure --json` wrote; may be empty
 };
-// What sweeps say of common beliefs about collectives, as Markdown (hypotheses.h).
+// Prints as Markdown what sweeps say about common beliefs on collectives (hypotheses.h).
 Status PrintHypotheses(const HypothesesSettings& settings);
 
 }  // namespace dynamiccl::agents

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl-lab-agents effects`: judges predictions of what configs do to training steps.
+// `dynamiccl-lab-agents effects`: judges predictions of the effects of configs on training steps.
 #pragma once
 
 #include <string>

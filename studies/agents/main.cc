@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program dynamiccl-lab-agents: studies of the agents, which pages of docs/results are made of.
+// The program dynamiccl-lab-agents: studies of the agents for the pages of docs/results.
 #include <ATen/Parallel.h>
 
 #include <CLI/CLI.hpp>

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether larger messages follow when memory pressure falls, in traces of programs that tell their memory.
+"""Shows whether larger messages follow a fall of memory pressure, in traces of programs that report their memory.
 
-Reads what `dynamiccl trace export --to jsonl` wrote of one rank each. Says, of each: the calls before the level first
-fell, the largest message before and after, and at which call after the fall each size came that was not there before.
-Calls of 64 bytes and less do not count: they are a program's own counters. Levels as in
+Each file is what `dynamiccl trace export --to jsonl` wrote for one rank. For each file it prints the calls before the
+level first fell, and the largest message before and after. It also prints at which call after the fall each new size
+came. Calls of 64 bytes and less do not count, because they are a program's own counters. The levels are those of
 src/decision/guard/memory_level.cc, without the margin at its borders.
 
     studies/agents/sizes_after_memory.py run.jsonl ...
@@ -20,7 +20,7 @@ def pressure(free):
 
 
 def events(path):
-    """("level", pressure) and ("call", bytes), in the order of the trace."""
+    """Yields ("level", pressure) and ("call", bytes), in the order of the trace."""
     with open(path, encoding="utf-8") as lines:
         for record in map(json.loads, lines):
             if record.get("kind") == "Memory":

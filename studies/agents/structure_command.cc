@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads recorded jobs and runs the study (evaluation/structure_study.h).
+// Reads recorded jobs and runs the study (structure/structure_study.h).
 #include "studies/agents/structure_command.h"
 
 #include <fmt/core.h>

@@ -20,7 +20,8 @@ struct StructureSettings {
   bool only_known = false;
   // Only the networks with a held-out framework are trained and judged.
   bool only_held_out = false;
-  // Where the result goes as JSON; empty: nowhere; "-": standard output instead of the tables.
+  // The file that gets the result as JSON. If it is empty, no JSON is written. "-" means standard output
+  // instead of the tables.
   std::string json;
 };
 

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the order of a sweep is worth, rehearsed on a record: the first two tables of docs/results/agents-sweeping.md.
+"""Measures what the order of a sweep is worth, rehearsed on a record.
+
+It prints the first two tables of docs/results/agents-sweeping.md.
 
     studies/agents/sweep_orders.py RECORD.measurements [--dynamiccl build/release/bin/dynamiccl]
 
-Orders get even repeats of the record, and odd ones judge (`dynamiccl sweep --rehearse`, `dynamiccl eval`). One core, 6 minutes.
+The orders get the even repeats of the record, and the odd ones judge them (`dynamiccl sweep --rehearse`, `dynamiccl
+eval`). It takes 6 minutes on one core.
 """
 import argparse
 import json
@@ -13,7 +16,7 @@ import statistics
 import subprocess
 import tempfile
 
-BUDGETS = (1.5, 3, 6, 12, 24, 36)  # seconds, of 71.4 for all of the record
+BUDGETS = (1.5, 3, 6, 12, 24, 36)  # seconds; the whole record takes 71.4
 SEEDS = (1, 2, 3, 4, 5)
 POLICY_BUDGET = 6
 ROWS = {"own sweep": "the sweep by itself (picked by one of its two repeats)", "policy": "policy", "policy without gate": "policy without gate"}
@@ -35,7 +38,7 @@ class Rehearsal:
         return part
 
     def judge(self, part, seed, iterations):
-        """Percent of regret of each chooser, and its share of keys surely more than 5 % slower than the default."""
+        """Returns each chooser's regret in percent and its share of keys surely over 5 % slower than the default."""
         policy, answer = self.folder / "part.dcpolicy", self.folder / "eval.json"
         run(self.program, "train", "--measurements", part, "--structure-iterations", 1, "--config-iterations", iterations,
             "--seed", seed, "-o", policy)
@@ -50,7 +53,7 @@ def cell(values):
 
 
 def times_by_config(path):
-    """The times of each config, default apart, by the key that it is for: topology, collective and bytes."""
+    """Returns the times of each config, with the default separate, by topology, collective and bytes."""
     found = {}
     for row in map(json.loads, path.read_text().splitlines()):
         if row.get("kind") == "row":
@@ -60,7 +63,10 @@ def times_by_config(path):
 
 
 def own_regret(record, swept):
-    """Mean percent over the best: of the least median of a sweep's repeats, or of the default where a key was not measured."""
+    """Returns the mean percent by which the sweep's choice is slower than the best config.
+
+    The choice is the config with the least median in the sweep's repeats, or the default if a key was not measured.
+    """
     regrets = []
     for key, configs in record.items():
         default = next((config for config in configs if config[0]), None)

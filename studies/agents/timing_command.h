@@ -13,7 +13,8 @@ namespace dynamiccl::agents {
 // The options of the command.
 struct TimingSettings {
   TimingStudySettings study;
-  // Where the result goes as JSON; empty: nowhere; "-": standard output instead of the tables.
+  // The file that gets the result as JSON. If it is empty, no JSON is written. "-" means standard output
+  // instead of the tables.
   std::string json;
 };
 

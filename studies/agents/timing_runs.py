@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs over hostccl whose fabric or ranks change at a known call, recorded with the times of all ranks.
+"""Records jobs over hostccl whose fabric or ranks change at a known call, with the times of all ranks.
 
-Runs AllReduces of several sizes in turn on several emulated fabrics: quiet ones, and ones in which from a call
-on the links are degraded, strangers load them in bursts, one rank is late, a link loses its speed, or the sizes
-change. Each job becomes a trace (all calls timed on every rank); runs.jsonl says what happened in it
-(docs/formats/timing_runs.md). `dynamiccl-lab-agents timing` trains and judges detectors on such a folder.
+Runs AllReduces of several sizes in turn on several emulated fabrics. Some fabrics are quiet. In the others, from a
+known call on, the links are degraded, strangers load them in bursts, one rank is late, a link loses its speed, or the
+sizes change. Each job becomes a trace in which all calls are timed on every rank. runs.jsonl says what happened in each
+job (docs/formats/timing_runs.md). `dynamiccl-lab-agents timing` trains and judges detectors on such a folder.
 
     studies/agents/timing_runs.py --build build/release -o timing-runs
 """
@@ -22,8 +22,8 @@ import sys
 import tempfile
 import time
 
-# name: nodes, ranks, latency in us, bandwidth in 10^9 bytes a second, jitter in us, sizes. Names begin with what
-# the split goes by: detectors learn on "learn" and are judged on "held", of other fabrics and ranks.
+# name: nodes, ranks, latency in us, bandwidth in 10^9 bytes a second, jitter in us, sizes. The split goes by the
+# beginning of the name. Detectors learn on "learn" and are judged on "held", which has other fabrics and ranks.
 FABRICS = {
     "learn-infiniband-2": (2, 2, 30, 1.5, 0, [16384, 131072, 524288]),
     "learn-infiniband-4": (2, 4, 30, 1.5, 0, [16384, 131072, 524288]),
@@ -39,7 +39,7 @@ FABRICS = {
     "held-asymmetric-3": (2, 3, 80, 0.6, 0, [8192, 65536, 262144]),
 }
 FACTORS = [1.25, 1.5, 2.0]
-BURST_MS = 2.0  # a few calls long: the load of a neighbour's steps
+BURST_MS = 2.0  # as long as a few calls, like the load of a neighbour's steps
 
 
 def arguments():
@@ -67,7 +67,7 @@ def topology(fabric, event, seed):
     nodes, _, latency, bandwidth, jitter, _ = FABRICS[fabric]
     lines = ["version = 1", f"nodes = {nodes}", f"seed = {seed}", "[link.inter]", f"latency_us = {latency}",
              f"bandwidth_gbps = {bandwidth}", f"jitter_us = {jitter}"]
-    # Bursts of as long as their pauses: the mean time becomes factor times as long.
+    # The bursts are as long as their pauses, so the mean time becomes factor times as long.
     fields = {"degraded": lambda f: [f"degrade = {1 / f:.6f}"],
               "one-link": lambda f: ["from = 0", "to = 1", f"degrade = {1 / f:.6f}"],
               "congested": lambda f: [f"load = {1 - 1 / (1 + 2 * (f - 1)):.6f}", f"burst_on_ms = {BURST_MS}",
@@ -103,7 +103,7 @@ def record(given, fabric, event, calls, seed, name):
 
 
 def median_us(path):
-    """Of all timed calls of a finished trace, all sections (docs/formats/trace.md)."""
+    """Returns the median time of all timed calls of a finished trace, over all sections (docs/formats/trace.md)."""
     data, at, times = path.read_bytes(), 0, []
     while at < len(data):
         first, count, size = (struct.unpack_from("<Q", data, at + place)[0] for place in (24, 40, 512))
@@ -129,7 +129,7 @@ def events_of(given, typical_us, sizes, rng):
 
 
 class Runs:
-    """runs.jsonl, whose last line has the hash of those before it."""
+    """Writes runs.jsonl, whose last line has the hash of the lines before it."""
 
     def __init__(self, path):
         self.path, self.text, self.count = path, "", 0
@@ -159,7 +159,7 @@ def main():
         plan += [(fabric, {"kind": "quiet"})] * max(0, given.quiet_calls // given.quiet_run - 1)
         plan += [(fabric, event) for event in events_of(given, typical[fabric], FABRICS[fabric][5], rng)]
     until = begun + 60 * given.minutes
-    rng.shuffle(plan)  # what disturbs the machine for a while meets all alike
+    rng.shuffle(plan)  # a disturbance of the machine then affects all kinds of jobs alike
     for index, (fabric, event) in enumerate(plan):
         seed += 1
         if time.monotonic() > until:

@@ -11,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Time of the choice over the best's; 0 where the best was not timed.
+// Time of the choice over that of the best config; 0 if the best was not timed.
 double Ratio(const TimedConfig& choice, const TimedConfig& best) {
   return best.microseconds.median > 0 ? choice.microseconds.median / best.microseconds.median : 0;
 }

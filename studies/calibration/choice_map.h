@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The map of the best choice over a sweep, with two defaults beside it: the library's own and the calibrated
-// one. The best is picked on even repeats and timed on odd ones (tools/report/choice_comparison.h).
+// The map of the best choice over a sweep, and of two defaults to compare it with: the library's own and the
+// calibrated one. The best is picked on even repeats and timed on odd ones
+// (tools/report/choice_comparison.h).
 #pragma once
 
 #include <string>
@@ -19,9 +20,9 @@ struct MapRow {
   uint64_t bytes = 0;
   TimedConfig best;
   // The library's default.
-  TimedConfig usual;  // the library's default
+  TimedConfig usual;
   // The fitted model's choice.
-  TimedConfig calibrated;  // the fitted model's choice
+  TimedConfig calibrated;
 };
 
 // All cells, and how often each default is clearly not the best.

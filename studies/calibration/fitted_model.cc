@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coordinate descent: each constant is scaled up and down by a factor and keeps the better value; the factors
+// Coordinate descent. Each constant is scaled up and down by a factor and keeps the better value. The factors
 // shrink from coarse to fine.
 #include "studies/calibration/fitted_model.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calibrated default: NCCL's cost model with constants fitted to a sweep, one topology at a time. It is a
-// stronger baseline than the two-point calibration and still nothing but the model.
+// stronger baseline than the two-point calibration, and it still uses only the model.
 #pragma once
 
 #include <string>
@@ -21,19 +21,17 @@ struct FittedModel {
 };
 
 // Minimises the squared logarithm of (model / median of the even repeats) by coordinate descent, over every
-// latency and bandwidth of the model. Deterministic. Topologies without rows keep their constants.
+// latency and bandwidth of the model. It is deterministic. Topologies without rows keep their constants.
 std::vector<FittedModel> FitModels(const MeasurementFile& file);
 
 // The config that the model with these constants picks among `allowed`, channels included.
 CollectiveConfig ModelsChoice(const CostModelInput& model, Collective collective, uint64_t bytes,
                               const ConfigMask& allowed);
 
-// The calibrated default in a job: what a fitted model picks, as override rules.
-
-// Rules for the CSV of docs/formats/override_rules.md: for each collective that the sweep measured on the
-// model's topology, what the model picks among the configs measured there, size class by size class from 256
-// bytes to 1 GiB; the first and last rule reach to the ends. Empty text after the columns where nothing was
-// measured.
+// Returns the calibrated default for a job, as override rules: the CSV of docs/formats/override_rules.md. The
+// rules cover each collective that the sweep measured on the model's topology. They give the model's choice
+// among the configs measured there, size class by size class from 256 bytes to 1 GiB. The first and the last
+// rule reach to the ends. If nothing was measured, there is no text after the columns.
 std::string RulesOfModel(const MeasurementFile& sweep, const FittedModel& model);
 
 }  // namespace dynamiccl

@@ -40,8 +40,8 @@ double AtLine(const Curve::value_type& one, const Curve::value_type& other, uint
                 static_cast<double>(place));
 }
 
-// Value between the curve's neighbours of `place`. Where a neighbour is missing: nothing, or with `ends` the
-// value on the line through the two nearest points, and with one point its value.
+// Returns the value between the curve's neighbours of `place`. If a neighbour is missing, there is none. With
+// `ends` it is then the value on the line through the two nearest points, or the value of the only point.
 std::optional<double> OnLine(const Curve& curve, uint64_t place, bool ends) {
   const auto above = curve.upper_bound(place);
   const bool has_below = above != curve.begin();
@@ -110,7 +110,7 @@ class Evaluation {
     for (const TimedCell& cell : system_.cells) {
       if (!is_left_out(cell)) others.push_back(cell);
     }
-    // Without the left-out cells it may be unknown how many ranks a node has; such a group cannot be
+    // Without the left-out cells it may be unknown how many ranks a node has. Such a group cannot be
     // predicted.
     if (others.empty() || RanksPerNode(others) != ranks_per_node_) return {};
     DYNAMICCL_TRY(const System fitted, FitSystem(system_.name, others, options_));
@@ -122,7 +122,7 @@ class Evaluation {
     return intervals_ == Intervals::kJudged ? JudgeIntervals(kind, fitted, others, judged) : Status();
   }
 
-  // Counts the left-out cells that lie inside the intervals that the fit states of itself.
+  // Counts the left-out cells that lie inside the intervals that the fit states.
   Status JudgeIntervals(LeftOut kind, System fitted, const std::vector<TimedCell>& others,
                         const std::map<int, std::vector<const TimedCell*>>& judged) {
     if (kind == LeftOut::kSize) {
@@ -169,7 +169,7 @@ class Evaluation {
     Curve sizes = by_size_.at({LineOf(cell), cell.n_ranks});
     sizes.erase(cell.bytes);
     const auto between = OnLine(sizes, cell.bytes, false);
-    // Judged on the same cells as the baseline that sees as little.
+    // The cells are the same as for the baseline with the same knowledge.
     if (predicted <= 0 || !(kind == LeftOut::kSize ? between : line)) return;
     HeldOutErrors& errors = result_.errors[kind];
     errors.system.push_back(ErrorOf(predicted, cell.us));

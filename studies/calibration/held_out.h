@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far a fitted system is off where it was not fitted. One rank count or one size after the other is left
-// out, never random rows, since neighbours of a random row would give it away. Baselines that need no model
-// stand beside it.
+// out. Random rows are not, because neighbours of a random row would reveal it. Baselines that need no model
+// are computed too.
 #pragma once
 
 #include <map>
@@ -46,7 +46,7 @@ struct HeldOutErrors {
 struct Coverage {
   size_t judged = 0;  // cells for which the fit states an interval
   size_t inside = 0;
-  std::vector<double> widths;  // of the intervals, as natural logarithms
+  std::vector<double> widths;  // widths of the intervals, as natural logarithms
   double Share() const { return judged == 0 ? 0 : static_cast<double>(inside) / static_cast<double>(judged); }
 };
 
@@ -59,9 +59,9 @@ struct ConfigOrder {
   size_t pairs = 0;
   // Pairs in the predicted order.
   size_t agreeing = 0;
-  // Regret of the config that is predicted best: its measured time over the best's, less 1.
+  // Regret of the config with the best prediction: its measured time over the best measured time, minus 1.
   std::vector<double> picked;
-  // Regret of the library's own choice, where it was timed; at least 0.
+  // Regret of the library's own choice, if it was timed. It is at least 0.
   std::vector<double> library;
   // Kendall's tau: 1 for the same order, -1 for the reverse; 0 without pairs.
   double Tau() const;

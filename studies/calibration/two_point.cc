@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line through the smallest and the largest size gives latency and bandwidth of an algorithm; latencies of
-// different numbers of steps give base and hop.
+// A line through the smallest and the largest size gives the latency and bandwidth of an algorithm. Latencies
+// of different numbers of steps give base and hop.
 #include "studies/calibration/two_point.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace dynamiccl {
 namespace {
 
-// Least base and hop in microseconds: neither can be zero, though noise may compute it.
+// Least base and hop in microseconds. Neither can be zero, though noise may make it so.
 constexpr double kLeastUs = 0.01;
 // The model's Tree formulas (src/cost_model/nccl_model.cc): algorithm bandwidth = bus bandwidth / 2.
 constexpr double kTreeShare = 0.5;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// hostccl's software costs from a sweep at two sizes and two numbers of steps: what
-// src/hostccl/hostccl_constants.cc holds. The smallest sample of each cell counts. The sweep has 2 ranks and
-// one channel, on an unshaped node and on one shaped pair (docs/hostccl_calibration.md has the command).
+// Computes hostccl's software costs, the contents of src/hostccl/hostccl_constants.cc, from a sweep at two
+// sizes and two numbers of steps. The smallest sample of each cell counts. The sweep has 2 ranks and one
+// channel, on an unshaped node and on one shaped pair (docs/hostccl_calibration.md has the command).
 #pragma once
 
 #include <optional>
@@ -26,9 +26,9 @@ struct SoftwareCost {
 };
 
 // All (algorithm, protocol) pairs that the file's topologies of two ranks measured at two sizes with one
-// channel. Ring is needed: its AllGather (one step) and AllReduce (two steps) separate base and hop; the
-// other algorithms take the base of their protocol's Ring. It is an error when no topology of two ranks has
-// such rows.
+// channel. Ring is needed, because its AllGather (one step) and AllReduce (two steps) separate base and hop.
+// The other algorithms take the base of their protocol's Ring. If no topology of two ranks has such rows, the
+// result is an error.
 Result<std::vector<SoftwareCost>> TwoPointCosts(const MeasurementFile& file);
 
 // Lines to paste into hostccl_constants.cc.

@@ -11,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// The cost model's protocol and channels for an algorithm; undefined where the model prices none.
+// The cost model's protocol and channels for an algorithm. The result is undefined if the model prices none.
 CollectiveConfig ModelsConfig(const CostModelInput& model, Collective collective, uint64_t bytes,
                               Algorithm algorithm) {
   ConfigMask mask;

@@ -26,7 +26,7 @@ constexpr double kLeastOctave = 8, kMaxOctave = 30;
 // Range of --every-class, in bytes.
 constexpr uint64_t kLeastOfEveryClass = 4 << 10, kMaxOfEveryClass = 64 << 20;
 
-// Random draws. Uniform and Below use the generator's bits directly, so they are equal on all platforms;
+// Random draws. Uniform and Below use the generator's bits directly, so they are equal on all platforms.
 // Normal depends on the standard library.
 class Dice {
  public:
@@ -45,9 +45,9 @@ class Dice {
 
 // A wave over sizes by which a path deviates from the formulas.
 struct Cliff {
-  // Natural logarithm.
+  // Height as a natural logarithm.
   double height = 0;
-  // Octaves.
+  // Period in octaves.
   double period = 1;
   double phase = 0;
 
@@ -101,7 +101,7 @@ Cluster Draw(const System& fitted, const ClusterOptions& options, Dice& dice) {
   CompletePaths(system);
   system.max_channels = 8 << dice.Below(3);
   const double latency = dice.Factor(0.4), bandwidth = dice.Factor(0.4);
-  // This many channels carry everything that the links offer.
+  // So many channels carry everything that the links offer.
   const double channels = std::exp2(dice.Uniform(0.5, std::log2(system.max_channels)));
   for (auto& row : system.paths) {
     for (PathCosts& path : row) MovePath(path, latency, bandwidth, channels, options.spread, dice);

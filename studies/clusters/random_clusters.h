@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps of clusters that nobody measured: systems fitted to real times, with every constant moved at random
-// and with effects added that the cost model does not know. They serve to train and test the config agent.
-// What is learned from them alone is no claim about a machine.
+// Sweeps of clusters that nobody measured. They are systems fitted to real times, with every constant moved
+// at random and with effects added that the cost model does not know. They serve to train and test the config
+// agent. A result from them alone is no claim about a machine.
 #pragma once
 
 #include <span>
@@ -26,8 +26,8 @@ struct ClusterOptions {
   double noise = 0.05;
   // Share of repeats that take 1.5 to 3 times as long.
   double outliers = 0.02;
-  // True: every size class from 4 KiB to 64 MiB instead of six sizes at random, to show at which size the
-  // best config changes.
+  // If true, the sweep has every size class from 4 KiB to 64 MiB instead of six random sizes. It then shows
+  // at which size the best config changes.
   bool every_class = false;
 };
 
@@ -37,9 +37,9 @@ struct ClusterOptions {
 // with the same standard library and a libm that rounds alike.
 Result<MeasurementFile> RandomClusters(std::span<const System> systems, const ClusterOptions& options);
 
-// Published times with forced algorithms as a sweep, one topology for each number of ranks. Such tables do
-// not state the protocol, so it is the cost model's for that algorithm. Links are the fitted system's. A time
-// without repeats counts twice. kUnsupported without forced algorithms.
+// Published times with forced algorithms as a sweep, with one topology for each number of ranks. Such tables
+// do not state the protocol, so it is the cost model's for that algorithm. The links are those of the fitted
+// system. A time without repeats counts twice. Returns kUnsupported if there are no forced algorithms.
 Result<MeasurementFile> SweepOfPublished(const TimedSystems& data, const std::string& name,
                                          const System& fitted);
 

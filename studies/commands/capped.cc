@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl-lab capped`: the largest model that each stage trains under a cap of memory a rank.
+// `dynamiccl-lab capped`: the largest model that each stage trains under a cap on the memory of a rank.
 #include <spdlog/spdlog.h>
 
 #include "studies/commands/trainer_study.h"
@@ -13,13 +13,14 @@ struct CappedCommandOptions {
   TrainerStudyOptions study;
   CappedSettings capped{.memory_cap = "32M"};
   std::string learning_rate = "3e-3";
-  // "full" as in the ZeRO paper's configurations: with all activations kept, they hide how the stages differ.
+  // "full" as in the ZeRO paper's configurations. If all activations were kept, they would hide how the
+  // stages differ.
   std::string activation_checkpoints = "full";
   // The trainer's own default.
   std::string bucket_bytes = "4M";
 };
 
-// Less than this holds no model at all, and is often a size without its unit.
+// Less memory than this cannot hold any model, and is often a size without its unit.
 constexpr double kLeastMemory = 1 << 20;
 
 // Returns the complaint about a --memory that the trainer would refuse; empty if there is none.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl-lab compare`: whether two sweeps order the configs alike, and where they do not.
+// `dynamiccl-lab compare`: shows whether two sweeps order the configs alike, and where they do not.
 #include <fmt/format.h>
 
 #include "src/collective/size_class.h"

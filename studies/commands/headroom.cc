@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl-lab headroom`: what measured times leave to win over the library's own choice, by system,
-// collective and size, and what each field of the key adds.
+// `dynamiccl-lab headroom`: how much faster than the library's own choice one could be by measured times. It
+// shows this by system, collective and size, and shows what each field of the key adds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct HeadroomCommandOptions {
 
 // All results of the command.
 struct Audit {
-  // By what the cells are grouped by.
+  // The tables by the property that groups the cells.
   std::vector<std::pair<std::string, std::vector<HeadroomRow>>> tables;
   std::vector<std::pair<KeyField, FieldWorth>> fields;
   std::vector<RegimePair> regimes;
@@ -34,7 +34,7 @@ struct Audit {
 };
 
 std::string SystemLabel(const ArmCell& cell) {
-  const bool told = cell.model.has_value();  // a topology's name tells its ranks or its sweep has one count
+  const bool told = cell.model.has_value();  // then its name has the ranks, or its sweep has one count
   return told ? cell.system : fmt::format("{}, {} ranks", cell.system, cell.n_ranks);
 }
 

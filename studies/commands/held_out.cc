@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl-lab held-out`: how far the fits of `dynamiccl calibrate` are off on rank counts and sizes left
-// out of them.
+// `dynamiccl-lab held-out`: how far the fits of `dynamiccl calibrate` are off on rank counts and sizes that
+// were left out of them.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -172,7 +172,7 @@ Json HeldOutJson(const HeldOutResult& result) {
             {"library", HeldOutJson(result.order.library)}}}};
 }
 
-// After the settings of a machine, "MACHINE / NCCL / SETTING", all of them together.
+// Adds the pooled result of a machine behind its settings, "MACHINE / NCCL / SETTING".
 void AddMachines(std::vector<HeldOutResult>& results) {
   std::map<std::string, std::pair<HeldOutResult, int>> machines;
   for (const HeldOutResult& result : results) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl-lab hostccl-calibration two-point`: the constants of hostccl's default from a small sweep.
-// `dynamiccl-lab hostccl-calibration map`: the constants fitted to a whole sweep, and the map of the best
-// choice. `dynamiccl-lab hostccl-calibration rules`: what the fitted model picks on one topology, as override
+// `dynamiccl-lab hostccl-calibration two-point`: prints the constants of hostccl's default from a small
+// sweep.
+// `dynamiccl-lab hostccl-calibration map`: prints the constants fitted to a whole sweep, and the map of the
+// best choice.
+// `dynamiccl-lab hostccl-calibration rules`: prints the fitted model's choices on one topology as override
 // rules.
 #include <fmt/format.h>
 
@@ -46,8 +48,8 @@ Status PrintTwoPoint(const HostcclCalibrationOptions& options) {
   return {};
 }
 
-// Writes the fitted constants as contexts without rows: a measurement file that every reader of such files
-// can open.
+// Writes the fitted constants as contexts without rows. The result is a measurement file that every reader of
+// such files can open.
 Status WriteConstants(const std::string& path, const MeasurementFile& sweep,
                       const std::vector<FittedModel>& models) {
   MeasurementFile file{

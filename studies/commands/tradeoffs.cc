@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl-lab tradeoffs`: each choice of the trainer's design against its alternative, measured.
+// `dynamiccl-lab tradeoffs`: measures each choice of the trainer's design against its alternative.
 #include <spdlog/spdlog.h>
 
 #include "studies/commands/trainer_study.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `zero tradeoffs` and `zero capped` have in common.
+// The common parts of `dynamiccl-lab tradeoffs` and `dynamiccl-lab capped`.
 #include "studies/commands/trainer_study.h"
 
 #include <cstdio>

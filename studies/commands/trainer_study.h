@@ -25,7 +25,7 @@ struct TrainerStudyOptions {
 void RegisterTrainerStudy(CLI::App& app, TrainerStudyOptions& options);
 // Finds the trainer and prepares its runs.
 Result<TrainerRuns> OpenTrainerRuns(TrainerStudyOptions& options, CommandLine& line);
-// The trainer's options for what both commands share.
+// The trainer's options for the settings that both commands share.
 Result<std::vector<std::string>> CommonTrainerOptions(const TrainerStudyOptions& options);
 // Prints the table. With --json also writes {schema, command, rows} to that file.
 Result<int> PrintStudy(const TrainerStudyOptions& options, const CommandLine& line, const std::string& table,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl-lab zero-paper`: the ZeRO paper's figures, simulated, beside what is printed in it.
+// `dynamiccl-lab zero-paper`: simulates the ZeRO paper's figures and prints them beside the paper's values.
 #include <fmt/format.h>
 
 #include "studies/lab_commands.h"

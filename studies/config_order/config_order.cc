@@ -21,8 +21,8 @@ bool TellsProtocol(const SweepCell& cell) {
   });
 }
 
-// Median time of each arm at its best number of channels. The default row is no arm: nothing was forced in
-// it.
+// Median time of each arm at its best number of channels. The default row is no arm, because nothing was
+// forced in it.
 std::map<std::string, double> ArmsOf(const SweepCell& cell, bool with_protocol) {
   std::map<std::string, double> arms;
   for (const Measurement* row : cell.rows) {

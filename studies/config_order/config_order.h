@@ -59,8 +59,8 @@ struct OrderAgreement {
   double Tau() const;
 };
 
-// Compares all corresponding cells. It is an error (kNotFound) when a named topology is in neither file; the
-// hint lists those that exist.
+// Compares all corresponding cells. If a named topology is in neither file, the result is an error
+// (kNotFound) whose hint lists the topologies that exist.
 Result<OrderAgreement> CompareOrder(const MeasurementFile& first, const MeasurementFile& second,
                                     const OrderOptions& options);
 

@@ -11,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// The fastest arm on one half; the default among equals.
+// Returns the fastest arm on one half, and the default among equals.
 const ArmTime& PickOn(const ArmCell& cell, int half) {
   const ArmTime* best = &cell.arms.at(kDefaultArm);
   for (const auto& [name, time] : cell.arms) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much can be won over the library's own choice. The best arm is picked on one half of the repeats and
-// timed on the other, both ways round, so that lucky times do not count. The gain is compared with how far
-// repeats of one arm differ.
+// How much faster than the library's own choice a job could be. The best arm is picked on one half of the
+// repeats and timed on the other, and then the other way round, so that lucky times do not count. The gain is
+// compared with the difference between repeats of one arm.
 #pragma once
 
 #include <functional>
@@ -20,11 +20,11 @@ struct CellHeadroom {
   double naive = 0;
   // ArmCell::Noise.
   double noise = 0;
-  // Every arm was timed twice. False: arms were picked and timed on the same times.
+  // True if every arm was timed twice. If false, arms were picked and timed on the same times.
   bool repeated = true;
 
-  // A gain is clear when it is at least this many times the noise. Losses by picking are judged in the same
-  // way; their number shows how many clear gains chance gives.
+  // A gain is clear if it is at least this many times the noise. Losses by picking are judged in the same
+  // way. Their number shows how many clear gains come from chance.
   static constexpr double kClear = 3;
   bool clear_gain() const { return gain > 0 && gain >= kClear * noise; }
   bool clear_loss() const { return gain < 0 && -gain >= kClear * noise; }
@@ -37,13 +37,13 @@ CellHeadroom HeadroomOf(const ArmCell& cell);
 struct HeadroomRow {
   std::string label;
   size_t cells = 0;
-  // Over all cells.
+  // Mean over all cells.
   double mean_gain = 0;
   double mean_naive = 0;
   double median_noise = 0;
   // Cells with a clear gain.
   size_t clear = 0;
-  // Over the cells with a clear gain.
+  // Mean over the cells with a clear gain.
   double mean_clear_gain = 0;
   // Share of the sum of all gains that the clear cells contribute.
   double share_of_gain = 0;

@@ -74,7 +74,7 @@ const std::string& BestArm(const FieldGroup& group, const std::vector<const ArmC
   return *best;
 }
 
-// FieldWorth of one group.
+// The FieldWorth of one group.
 struct GroupWorth {
   // Octaves over the default.
   double together = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a field of the decision key is worth. Cells that differ only in this field get once one common answer,
-// and once an answer each. Answers are picked on one half of the repeats and timed on the other, both ways
-// round.
+// What a field of the decision key is worth. Cells that differ only in this field get one common answer, and
+// then an answer each. Answers are picked on one half of the repeats and timed on the other, and then the
+// other way round.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace dynamiccl {
 
-// kRegime compares sweeps whose stated fabric is the same, so that nothing but a regime can distinguish them:
-// emulated links that are congested, loaded or degraded without the fabric saying so.
+// kRegime compares sweeps with the same stated fabric, so that only a regime can distinguish them. These are
+// emulated links that are congested, loaded or degraded, which the fabric does not state.
 enum class KeyField { kCollective, kSize, kRanks, kFabric, kRegime };
 inline constexpr KeyField kKeyFields[] = {KeyField::kCollective, KeyField::kSize, KeyField::kRanks,
                                           KeyField::kFabric, KeyField::kRegime};

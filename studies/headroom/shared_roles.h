@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a decision could depend on the role, or on the phase, of a call at all. Roles only matter for calls
+// Whether a decision could depend on the role or on the phase of a call at all. Roles only matter for calls
 // of one communicator, collective and size class that occur in several roles.
 #pragma once
 
@@ -9,7 +9,7 @@ namespace dynamiccl {
 
 // Counts over the keys of a trace. Bytes are NCCL's totals.
 struct SharedRoles {
-  // (communicator, collective, size class) with labelled calls.
+  // Keys (communicator, collective, size class) with labelled calls.
   size_t keys = 0;
   size_t several_roles = 0;
   size_t several_phases = 0;

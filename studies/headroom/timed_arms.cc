@@ -45,7 +45,7 @@ std::pair<std::string, std::string> SplitSetting(const std::string& name) {
   return {name.substr(0, end), name.substr(end + kSeparator.size())};
 }
 
-// Gives a cell without an open choice its default: see CellsOfPublished.
+// Gives a cell without an open choice its default (see CellsOfPublished).
 void NameDefault(ArmCell& cell) {
   if (cell.arms.empty() || cell.arms.contains(kDefaultArm)) return;
   auto chosen = std::find_if(cell.arms.begin(), cell.arms.end(),

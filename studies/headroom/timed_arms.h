@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured times as cells of arms: how long each way to run one collective of one size took at one place,
-// repeat by repeat. An arm is a forced config, a setting of the environment, or the library's own choice.
+// Measured times as cells of arms. A cell has the time of each way to run one collective of one size at one
+// place, repeat by repeat. An arm is a forced config, a setting of the environment, or the library's own
+// choice.
 #pragma once
 
 #include <map>
@@ -20,7 +21,7 @@ class TimedSystems;
 // Name of the arm that is the library's own choice.
 inline constexpr char kDefaultArm[] = "left to NCCL";
 
-// Medians in microseconds of the even and of the odd repeats; both are the same for a single repeat.
+// Medians in microseconds of the even and of the odd repeats. They are the same if there is a single repeat.
 struct ArmTime {
   double halves[2] = {0, 0};
   int repeats = 0;
@@ -40,17 +41,18 @@ struct ArmCell {
   // By name; kDefaultArm is among them.
   std::map<std::string, ArmTime> arms;
 
-  // Octaves by which the halves of one arm's repeats differ: 1.4826 times the median over the arms (the upper
-  // one of two), which is the standard deviation where the noise is normal. 0: no arm has two repeats.
+  // Octaves by which the halves of one arm's repeats differ. The value is 1.4826 times the median over the
+  // arms (the upper one of two), which is the standard deviation if the noise is normal. It is 0 if no arm
+  // has two repeats.
   double Noise() const;
 };
 
 // Cells of a sweep with a default and at least one other arm.
 std::vector<ArmCell> CellsOfSweep(const MeasurementFile& file);
 
-// Cells of published times (tools/calibration/published_table.h). Where an algorithm was forced, the open
-// choice is the default. Settings of one machine and release ("MACHINE / RELEASE / SETTING") are arms of one
-// cell; the one that begins with "default" is the default, otherwise the first by name.
+// Cells of published times (tools/calibration/published_table.h). If an algorithm was forced, the open choice
+// is the default. Settings of one machine and release ("MACHINE / RELEASE / SETTING") are arms of one cell.
+// The setting that begins with "default" is the default, otherwise the first by name.
 std::vector<ArmCell> CellsOfPublished(const TimedSystems& systems);
 
 // Reads a sweep (.measurements) or published times; the file may be gzipped.

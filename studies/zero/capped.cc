@@ -10,7 +10,8 @@ namespace dynamiccl {
 namespace {
 
 constexpr double kMebibyte = 1024.0 * 1024.0;
-// After two steps all of a step's memory has been requested once: gradients, moments, gathers of both passes.
+// After two steps, all of a step's memory has been requested once: gradients, moments, and gathers of both
+// passes.
 constexpr int64_t kProbeSteps = 2;
 constexpr int64_t kVocabulary = 256;
 
@@ -45,7 +46,7 @@ Result<TrainerReport> TrainWithSeed(TrainerRuns& runs, const CappedSettings& set
   return runs.Train(options);
 }
 
-// Trains the found rung. Later steps may divide the memory otherwise than the two steps of the probe. Where
+// Trains the found rung. Later steps may divide the memory differently from the two steps of the probe. If
 // such a step does not fit, the next smaller rung is trained, and `say` gets a line about it.
 Status TrainLargest(TrainerRuns& runs, const CappedSettings& settings, CappedStage& found,
                     const std::function<void(const std::string&)>& say) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The largest model that each ZeRO stage can train when a rank's tensors may take only so much memory, found
-// by training, and how well each model learns in the same number of steps.
+// by training. It also shows how well each model learns in the same number of steps.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@
 
 namespace dynamiccl {
 
-// Depth and heads of all models that a search tries. The models differ in width only, so that each is a few
-// per cent larger than the one before, and needs more memory than it.
+// Depth and heads of all models that a search tries. The models differ in width only. Each is a few per cent
+// larger than the one before and needs more memory.
 struct ModelLadder {
   int64_t layers = 4;
   int64_t heads = 4;
@@ -40,7 +40,7 @@ struct CappedSettings {
   int64_t sequence = 128;
   // Steps of the training whose bits per byte are reported.
   int64_t steps = 200;
-  // Steps between evaluations of that training; 0: only after the last step.
+  // Steps between evaluations of that training. If it is 0, the only evaluation is after the last step.
   int64_t eval_every = 0;
   // The largest model of each stage is trained this often, with seeds 1, 2, ... The seed decides the first
   // values and the order of the data.
@@ -64,9 +64,9 @@ struct CappedStage {
 Result<std::vector<CappedStage>> FindLargestModels(TrainerRuns& runs, const CappedSettings& settings,
                                                    const std::function<void(const std::string&)>& say);
 
-// The largest number from 1 on for which `fits` is true; 0 where there is none. Moves away from `guess`,
-// which is at least 1, in steps that double, and then halves the gap. `fits` must be true up to some number
-// and false from there on.
+// Returns the largest number from 1 on for which `fits` is true, or 0 if there is none. The search moves away
+// from `guess`, which is at least 1, in steps that double, and then halves the gap. `fits` must be true up to
+// some number and false from there on.
 Result<int64_t> LargestThatFits(const std::function<Result<bool>(int64_t)>& fits, int64_t guess = 1);
 
 // One row for each stage. With --eval-every, a second table has the mean over the seeds after each

@@ -42,7 +42,7 @@ Json ToJson(const MeasuredArm& arm) {
           {"sent_bytes_a_step", arm.report.sent_bytes_a_step}};
 }
 
-// Index of the arm with these options; adds it where there is none.
+// Returns the index of the arm with these options. Adds the arm if there is none.
 size_t Place(std::vector<MeasuredArm>& arms, const TrainerArm& arm) {
   const auto same = [&](const MeasuredArm& other) { return other.arm.options == arm.options; };
   const auto found = std::find_if(arms.begin(), arms.end(), same);

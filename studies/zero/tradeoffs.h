@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each choice of the trainer's design against its alternative: what a step takes of time, memory and traffic.
+// Each choice of the trainer's design compared with its alternative, by the time, memory and traffic of a
+// step.
 #pragma once
 
 #include <functional>

@@ -52,7 +52,7 @@ class FigureWriter {
   // Simulates the run, adds its throughput as a point and returns it. `config` null means the baseline.
   Result<double> Add(const zero::PaperRun& run, const zero::PaperConfig* config,
                      std::optional<double> printed = {});
-  // C4, or C5 where only that fits: the paper turns P_a+cpu on only where it helps.
+  // C4, or C5 if only that fits, because the paper turns P_a+cpu on only where it helps.
   const zero::PaperConfig* ChoiceFor(const zero::PaperRun& run) const;
   // Adds the mean of several points.
   void AddMean(const std::string& what, const std::vector<double>& values, double printed);

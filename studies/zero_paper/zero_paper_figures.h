@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ZeRO paper's Figures 2 to 8, simulated point by point and printed beside the paper's values, and the
-// paper's statements about them, judged true or false. Figures are numbered as in the paper's text. Its
+// The ZeRO paper's Figures 2 to 8, simulated point by point and printed beside the paper's values. The
+// paper's statements about them are judged true or false. Figures are numbered as in the paper's text. Its
 // appendix shifts the numbers (Table 10 "Figure 7" is Figure 4, Tables 7 to 9 are Figures 6 to 8).
 #pragma once
 
@@ -18,9 +18,9 @@ struct PaperPoint {
   // Our value.
   double value = 0;
   std::string unit;  // "TFLOP/s a GPU", "B parameters", "GB"
-  // The paper's value, where its text states one.
-  std::optional<double> printed;  // in the paper's text
-  // The step, where one was simulated.
+  // The paper's value, if its text states one.
+  std::optional<double> printed;
+  // The step, if one was simulated.
   std::optional<PaperStep> step;
 
   // (ours - printed) / printed.
@@ -46,7 +46,7 @@ struct SimulatedFigure {
 Result<SimulatedFigure> SimulateFigure(int figure, const DescribedSystem& described,
                                        const Accelerator& accelerator);
 
-// A table for people, then the claims.
+// A readable table, followed by the claims.
 std::string FormatFigure(const SimulatedFigure& figure);
 
 }  // namespace dynamiccl

@@ -19,8 +19,8 @@ namespace {
 constexpr double kUsable = 0.85;
 // Megatron-LM pads GPT-2's 50257 to a multiple of 128 times the model-parallel ranks, here 16.
 constexpr int64_t kVocabulary = 51200;
-// Bytes that a step of mixed-precision Adam moves for a parameter: gradient read; weight, momentum and
-// variance read and written; parameter written.
+// Bytes that a step of mixed-precision Adam moves for a parameter. The gradient is read. Weight, momentum and
+// variance are read and written. The parameter is written.
 constexpr double kOptimizerBytes = 2 + 2 * 12 + 2;
 
 using zero::Checkpoints;
@@ -43,7 +43,7 @@ bool Has(const zero::PaperConfig* config, Checkpoints checkpoints) {
 SettingTexts SettingsOf(const zero::PaperRun& run, const zero::PaperConfig* config) {
   const bool partitioned =
       Has(config, Checkpoints::kPartitioned) || Has(config, Checkpoints::kPartitionedCpu);
-  // Stage 1 reduces all gradients after the backward pass; stage 2 and the baselines reduce beside it.
+  // Stage 1 reduces all gradients after the backward pass. Stage 2 and the baselines reduce during it.
   const bool beside = config == nullptr || config->stage == 2;
   SettingTexts texts{{"dtype", "float16"},
                      {"gradient_dtype", "float16"},
@@ -55,8 +55,8 @@ SettingTexts SettingsOf(const zero::PaperRun& run, const zero::PaperConfig* conf
   return texts;
 }
 
-// P_a+cpu: every rank's part of the checkpoints goes to the host and comes back, on the stream that computes.
-// Nanoseconds of one direction.
+// Nanoseconds of one direction of P_a+cpu. Every rank's part of the checkpoints goes to the host and comes
+// back, on the stream that computes.
 double HostCopiesNs(const zero::PaperRun& run, const zero::PaperConfig* config,
                     const Accelerator& accelerator) {
   if (!Has(config, Checkpoints::kPartitionedCpu)) return 0;
@@ -77,7 +77,7 @@ StepCompute ComputeOf(const zero::PaperRun& run, const zero::PaperConfig* config
           .optimizer_ns = kOptimizerBytes * updated / accelerator.memory_gbps};
 }
 
-// Two steps, of which the second is used: the first shows what frameworks do only once.
+// Makes two steps, of which the second is used, because the first shows what frameworks do only once.
 Result<GeneratedRun> StepOf(const zero::PaperRun& run, const zero::PaperConfig* config) {
   DYNAMICCL_TRY(const ModelShape model,
                 ParseModel(fmt::format("gpt:layers={},hidden={},vocabulary={},sequence={},tied_head=true",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run of the ZeRO paper's tables (zero_workloads/estimate/paper_figures.h), simulated: the time of one
-// step, and the memory that each GPU needs.
+// Simulates a run of the ZeRO paper's tables (zero_workloads/estimate/paper_figures.h). The results are the
+// time of one step and the memory that each GPU needs.
 #pragma once
 
 #include "src/base/status.h"
@@ -24,20 +24,20 @@ struct PaperStep {
   bool fits = true;
 };
 
-// Simulates a run. Where the paper names no configuration, it used C4, or C5 where C4 does not fit. `config`
-// null means the baseline without ZeRO.
+// Simulates a run. Where the paper names no configuration, it used C4, or C5 where C4 does not fit. A null
+// `config` means the baseline without ZeRO.
 Result<PaperStep> SimulatePaperRun(const zero::PaperRun& run, const zero::PaperConfig* config,
                                    const DescribedSystem& described, const Accelerator& accelerator);
 
-// Bytes of a GPU: states, checkpoints, the activations of one block (Korthikanti et al., arXiv 2205.05198,
-// equation 2: s b h (10 + 24/t + 5 a s / (h t))), and a buffer of all gradients in fp32 where there is none
-// of constant size (section 3.2).
+// Bytes of a GPU: the states, the checkpoints, the activations of one block, and a buffer of all gradients in
+// fp32 if there is none of constant size (section 3.2). The activations follow Korthikanti et al., arXiv
+// 2205.05198, equation 2: s b h (10 + 24/t + 5 a s / (h t)).
 double PaperMemory(const zero::PaperRun& run, const zero::PaperConfig* config);
 
-// Bytes that these may take; the rest is for contexts, buffers and fragments.
+// Bytes that these may take. The rest is for contexts, buffers and fragments.
 double UsableMemory(const Accelerator& accelerator);
 
-// The most parameters that fit when blocks are added to the run's model; 0 where not even one block fits.
+// The most parameters that fit when blocks are added to the run's model, or 0 if not even one block fits.
 double LargestModel(zero::PaperRun run, const zero::PaperConfig* config, const Accelerator& accelerator);
 
 }  // namespace dynamiccl

@@ -1,9 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# dynamiccl-agents as `dynamiccl train` and `eval` start it: what it says as JSON, and that equal inputs give equal files.
-# DYNAMICCL_BIN is the program, TRAINED the folder of train_policy.sh.
+# Tests dynamiccl-agents as `dynamiccl train` and `eval` start it: its JSON output, and that equal inputs give equal
+# files. DYNAMICCL_BIN is the program, TRAINED the folder of train_policy.sh.
 
-# Beside the policy of $TRAINED, in $RUNS: a second training of equal inputs, and the config agent trained further.
+# Trains two more policies in $RUNS: one from the same inputs as $TRAINED, and one whose config agent is trained
+# further.
 setup_file() {
   bats_require_minimum_version 1.5.0
   export SWEEP="$TRAINED/c.measurements" POLICY="$TRAINED/p.dcpolicy" RUNS="$BATS_FILE_TMPDIR"

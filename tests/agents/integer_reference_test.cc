@@ -13,7 +13,7 @@ namespace {
 
 TEST(IntegerReference, AgreesWithThePolicysInferenceBitForBit) {
   for (uint64_t seed = 1; seed <= 8; ++seed) {
-    // Its golden outputs are those of src/policy.
+    // src/policy computed the golden outputs of this policy.
     const auto policy =
         seed % 2 == 0 ? test::MakeRandomPolicy(seed) : test::MakeRandomPolicyWithEffects(seed);
     const auto reference = std::make_unique<Policy>(*policy);

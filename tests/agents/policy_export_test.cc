@@ -109,10 +109,10 @@ TEST_F(PolicyExport, EffectsAloneAreLearntOnTopOfAPolicyWhichOtherwiseStays) {
   const auto base = ReadPolicyFile(Path("base.dcpolicy")), fitted = ReadPolicyFile(Path("p.dcpolicy"));
   ASSERT_TRUE(base && fitted);
   EXPECT_EQ((*fitted)->tensors.effect.count, 6);
-  // Up to the effects all tensors are the base's.
+  // All tensors before the effects must be those of the base policy.
   EXPECT_EQ(std::memcmp(&(*base)->tensors, &(*fitted)->tensors, offsetof(PolicyTensors, effect_weights_1)),
             0);
-  // A later sweep leaves the effects alone.
+  // A later training on a sweep must not change the effects.
   settings.from = Path("p.dcpolicy");
   settings.measurements = {Path("a.measurements")};
   settings.output = Path("later.dcpolicy");
@@ -134,7 +134,7 @@ TEST_F(PolicyExport, WhatAPolicyHasSeenIsNeverHeldOut) {
   ASSERT_FALSE(seen);
   EXPECT_NE(seen.error().message.find("a.measurements: the policy was trained on"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(Path("p.dcpolicy")));
-  // Another sweep of the same topologies is new to the policy, and so is what its own training held out.
+  // The policy has not seen another sweep of the same topologies, nor what its own training held out.
   ASSERT_TRUE(WriteMeasurementFile(Path("b.measurements"), test::MakeSweep({.seed = 2, .topologies = 2})));
   settings.measurements = {Path("b.measurements")};
   EXPECT_TRUE(Train(settings));

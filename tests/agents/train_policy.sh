@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Trains the small policy that several tests use, once for all of them, in the folder TRAINED: c.measurements, p.dcpolicy, and what
-# `train --json -` said on standard output (said.json) and on standard error (talk.txt). Needs DYNAMICCL_BIN and WRITE_SYNTHETIC_SWEEP.
+# Trains the small policy that several tests use, once for all of them. The folder TRAINED receives c.measurements,
+# p.dcpolicy, and the standard output (said.json) and standard error (talk.txt) of `train --json -`. Needs DYNAMICCL_BIN
+# and WRITE_SYNTHETIC_SWEEP.
 set -euo pipefail
 
 mkdir -p "$TRAINED"

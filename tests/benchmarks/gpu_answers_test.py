@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What benchmarks/gpu makes of results: answers, comparisons and rules, from results written here."""
+"""Tests the answers, comparisons and rules that benchmarks/gpu computes, on results that are written here."""
 import contextlib
 import importlib
 import io
@@ -28,7 +28,7 @@ def answer(*rows):
 
 
 def run(module, *words):
-    """Exit code and output of a program."""
+    """Runs a program. Returns its exit code and output."""
     output = io.StringIO()
     sys.argv = ["program", *map(str, words)]
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What benchmarks/gpu/one_architecture.py leaves of a library, on small ELF files made here."""
+"""Tests what benchmarks/gpu/one_architecture.py keeps of a library, on small ELF files that are made here."""
 import contextlib
 import io
 import pathlib
@@ -26,7 +26,7 @@ def fat_binary(*entries):
 
 
 def elf(**sections):
-    """A 64-bit ELF file of sections alone; `_nv_fatbin` is .nv_fatbin, which is no Python name."""
+    """Returns a 64-bit ELF file that has only sections. `_nv_fatbin` stands for .nv_fatbin, which is no Python name."""
     names, body, rows = b"\0", b"", [struct.pack("<IIQQQQIIQQ", *[0] * 10)]
     contents = {".nv_fatbin" if name == "_nv_fatbin" else name: data for name, data in sections.items()}
     contents[".shstrtab"] = b""
@@ -47,7 +47,7 @@ LIBRARY = elf(text=b"host code", _nv_fatbin=fat_binary(entry(CODE, 80, A100), en
 
 class OneArchitecture(unittest.TestCase):
     def run_on(self, data, architecture="90"):
-        """Exit code, what was printed, and the copy or None."""
+        """Returns the exit code, the output, and the copy or None."""
         with tempfile.TemporaryDirectory() as folder:
             source, copy = pathlib.Path(folder, "libnccl.so.2"), pathlib.Path(folder, "copy")
             source.write_bytes(data)

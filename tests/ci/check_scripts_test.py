@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks of .ci find what they are for: each runs in a small repository with one fault planted."""
+"""Tests that the checks of .ci find faults. Each check runs in a small repository with one fault."""
 import os
 import pathlib
 import shutil
@@ -25,7 +25,7 @@ def function_of(lines, name="Long"):
 
 class CheckTest(unittest.TestCase):
     def run_check(self, name, files):
-        """(exit code, output) of one check over GOOD with `files` in place."""
+        """Runs a check on GOOD with `files` added. Returns (exit code, output)."""
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             shutil.copytree(CHECKS, root / ".ci", ignore=shutil.ignore_patterns("__pycache__"))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts of tools/setup and .ci/run say what to do where they cannot go on, and run what they say they run.
+"""Tests the scripts of tools/setup and .ci/run: if they cannot continue, they must say what to do.
 
-Each runs in a folder of its own, in which the scripts that it calls and ctest are replaced by ones that do nothing.
+They must also run what they say that they run. Each script runs in its own folder. There, ctest and the scripts that it
+calls are replaced by ones that do nothing.
 """
 import os
 import pathlib
@@ -11,7 +12,7 @@ import tempfile
 import unittest
 
 SETUP = pathlib.Path(__file__).resolve().parents[2] / "tools/setup"
-# Says with which arguments it was called; of a run of tests, not of a list (-N), it has a failure to tell.
+# Prints its arguments. A list of tests (-N) succeeds; a run of tests reports a failure.
 CTEST = """#!/bin/sh
 case " $* " in
   *" -N "*) echo "Total Tests: 12"; exit 0 ;;
@@ -46,7 +47,7 @@ class ScriptTest(unittest.TestCase):
         return {path: path.read_bytes() for path in self.root.rglob("*") if path.is_file()}
 
     def refused(self, compiler, **environment):
-        """What build.sh says of a folder that this compiler built; it must change nothing."""
+        """Returns the message of build.sh about a folder that this compiler built. build.sh must change nothing."""
         self.script("tools/setup/build.sh", (SETUP / "build.sh").read_text())
         self.script("build/release/CMakeCache.txt", f"CMAKE_CXX_COMPILER:FILEPATH={compiler}\n")
         before = self.files()
@@ -84,7 +85,7 @@ class ScriptTest(unittest.TestCase):
         self.assertEqual({path.name for path in self.root.iterdir()}, {"bin", "build", "tools"})
 
     def run_ci(self, **outputs):
-        """(exit code, lines) of .ci/run, whose steps print what is given; a text that begins with "!" fails."""
+        """Returns (exit code, lines) of .ci/run. Steps print the given texts; a text that begins with "!" fails."""
         steps = {"install": "", "fetch_nccl": "", "fetch_nvcc": "", "build": "", "test_sanitized": "", "check_a": "",
                  "site_widths": "", "test": "100% tests passed, 0 tests failed out of 2\nTotal Test time (real) = 1 sec"}
         folders = {"check_a": ".ci/check_a.sh", "site_widths": "tools/docs/site_widths.py"}

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the cheap commands of pages and compares what they print with what the pages say.
+"""Runs the cheap commands of pages, and compares their output with what the pages show.
 
   compare_outputs.py [--releases] PAGE-OR-PICTURE...
 
-A block that begins with ```console same has commands, each on a line after "$ ", and under each what it prints, to the
-letter. A line "..." stands for any lines; with the word "part" behind "same" there may be other lines between, before and
-behind all of them. exit="1" behind "same" says that the commands end with that code, and
-releases="2.24.3 2.28.9" names releases of NCCL that they run: such blocks are compared with --releases only, all others
-without it. Exit code 77 says that nothing differs and that a release is not in the user's cache.
+A block that begins with ```console same contains commands, each on a line after "$ ", and below each command its exact
+output. A line "..." stands for any number of lines. After "same", these words may follow:
+  part                       the output may have other lines before, between and after those of the block
+  exit="1"                   the commands end with this exit code
+  releases="2.24.3 2.28.9"   the commands run these releases of NCCL
+Blocks with releases are compared only with --releases, all other blocks only without it. Exit code 77: nothing
+differs, but a release is not in the user's cache.
 
-A picture is one that tools/docs/terminal_picture.py drew, with one command. The commands see docs, tests and traces of the
-tree in the folder that they run in, and take COMMAND_SECONDS at most, or RELEASES_SECONDS. DYNAMICCL_BIN is the program;
-the folder it lies in is on PATH.
+A picture was drawn by tools/docs/terminal_picture.py and shows one command. The commands run in a folder with the
+tree's docs, tests and traces, for COMMAND_SECONDS at most, or for RELEASES_SECONDS with releases. DYNAMICCL_BIN is the
+program. Its folder is on PATH.
 """
 import difflib
 import html
@@ -34,7 +36,7 @@ BLOCK = re.compile(r'^```console same( part)?(?: exit="(\d+)")?(?: releases="([\
 
 
 def drawn_lines(picture):
-    """The lines of text that the picture of a terminal shows; words of one line have the same y, blank lines have no word."""
+    """Returns the lines in a picture of a terminal. The words of a line have the same y; a blank line has no words."""
     rows = {}
     for x, y, words in DRAWN.findall(picture):
         rows.setdefault(float(y), []).append((float(x), html.unescape(words).replace("\xa0", " ")))
@@ -46,7 +48,7 @@ def drawn_lines(picture):
 
 
 def commands_of(page, with_releases):
-    """(line, command, expected lines, exit code, releases) of all commands that the page shows with what they print."""
+    """Yields (line, command, expected lines, exit code, releases) for each command that the page shows."""
     text = page.read_text()
     if page.suffix == ".svg":
         text = "\n".join(["```console same", *drawn_lines(text), "```\n"])
@@ -69,13 +71,13 @@ def commands_of(page, with_releases):
 
 
 def is_same(expected, printed):
-    """Whether the lines are equal where "..." among the expected ones stands for any number of lines."""
+    """Returns whether the lines are equal, if "..." in `expected` stands for any number of lines."""
     pattern = "".join("(?:.*\n)*?" if line.strip() == "..." else re.escape(line.rstrip()) + "\n" for line in expected)
     return re.fullmatch(pattern, "".join(line.rstrip() + "\n" for line in printed)) is not None
 
 
 def missing_release(releases):
-    """The first of the releases that the user's cache lacks."""
+    """Returns the first of the releases that is not in the user's cache, or None."""
     wheels = user_cache() / "dynamiccl/wheels"
     return next((release for release in releases if not (wheels / f"nccl-{release}").exists()), None)
 
@@ -85,7 +87,7 @@ def user_cache():
 
 
 def prepare(folder):
-    """What the commands see: folders of the tree, a home of their own, and the user's releases of NCCL in its cache."""
+    """Gives the commands folders of the tree and their own home, whose cache has the user's releases of NCCL."""
     cache = pathlib.Path(folder, "home/.cache/dynamiccl")
     cache.mkdir(parents=True)
     (cache / "wheels").symlink_to(user_cache() / "dynamiccl/wheels")
@@ -94,7 +96,7 @@ def prepare(folder):
 
 
 def check_page(page, with_releases):
-    """(commands that print something else than the page says, commands that were skipped)"""
+    """Returns the number of commands whose output differs from the page, and the number of skipped commands."""
     commands = list(commands_of(page, with_releases))
     wrong, skipped = 0 if commands else 1, 0
     if not commands:

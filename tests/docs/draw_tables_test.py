@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/docs/draw_tables.py reads tables and their numbers as they stand on a page, and notices pictures that differ."""
+"""Tests tools/docs/draw_tables.py: it must read the tables and numbers of a page, and notice pictures that differ."""
 import pathlib
 import sys
 import tempfile

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of the README that no machine without a GPU can print again are those of the page that has the record."""
+"""Tests that the README's figures from a GPU are those of the page docs/results/gpu.md."""
 import pathlib
 import re
 import unittest
@@ -11,7 +11,7 @@ ROW = re.compile(r"^ +([\d.]+)(?: +([\d.]+) +([\d.]+) to ([\d.]+))? +(default|ri
 
 
 def cell(row_begin):
-    """The cell of the page's column about the wide job, in the row that begins so."""
+    """Returns the text in the page's column about the wide job, in the row that begins with `row_begin`."""
     rows = [[text.strip(" *") for text in line.split("|")[1:-1]] for line in GPU.splitlines() if line.startswith("|")]
     header = next(row for row in rows if row[0] == "setting")
     return next(row for row in rows if row[0].startswith(row_begin))[header.index("wide DDP over memory, H200")]

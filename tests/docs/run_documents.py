@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the commands that pages tell a reader to run, as a new user would: a page's blocks in order, in an empty folder.
+"""Runs the commands of pages as a new user would: all blocks of a page in order, in an empty folder.
 
   run_documents.py [--torch] PAGE...
 
-A block that begins with ```sh run is run by bash, which stops at the first command that fails; ```sh run torch needs PyTorch
-and the backend, and is run with --torch alone. With the word `verdict` behind these, a block may also end with exit code 1, by which
-its command says what it found: which of two settings is faster on a busy machine is not for a page to promise.
-DYNAMICCL_BIN is the program; EXAMPLES, in pages, the folder of the example scripts. With --torch, TORCH_PYTHON names the Python whose torchrun is used and TORCH_BACKEND the folder for PYTHONPATH. --print gives the
-commands and what they print, for a transcript.
+Bash runs a block that begins with ```sh run, and stops at the first command that fails. A block that begins with
+```sh run torch needs PyTorch and the backend, and is run only with --torch. If the word `verdict` follows, the block
+may also end with exit code 1, by which a command reports what it found. For example, a page cannot promise which of
+two settings is faster on a busy machine.
+
+DYNAMICCL_BIN is the program. Pages use EXAMPLES for the folder of the example scripts. With --torch, TORCH_PYTHON names
+the Python whose torchrun is used, and TORCH_BACKEND the folder for PYTHONPATH. With --print, the commands and their
+output are printed, for a transcript.
 """
 import argparse
 import os
@@ -25,14 +28,14 @@ BLOCK = re.compile(r"^```sh run( torch)?( verdict)?\n(.*?)^```$", re.MULTILINE |
 
 
 def blocks_of(page, torch):
-    """(line, commands, how they may end) of the page's blocks of this kind, in order."""
+    """Returns (line, commands, how they may end) for the page's blocks of this kind, in order."""
     text = page.read_text()
     return [(text.count("\n", 0, match.start()) + 2, match.group(3), ["exit code 0"] + (["exit code 1"] if match.group(2) else []))
             for match in BLOCK.finditer(text) if bool(match.group(1)) == torch]
 
 
 def environment(home):
-    """A user's, with the program on PATH and nothing else of ours."""
+    """Returns the environment of a user. Of DynamICCL it has only the program, on PATH."""
     folders = [os.path.dirname(os.environ["DYNAMICCL_BIN"])]
     env = {"HOME": home, "LANG": "C.UTF-8", "NO_COLOR": "1",
            "EXAMPLES": str(ROOT / "zero_workloads/torch_backend/examples")}
@@ -45,7 +48,7 @@ def environment(home):
 
 
 def run_block(script, folder, env):
-    """(what it printed, how it ended); what has not ended in BLOCK_SECONDS is killed with all that it started."""
+    """Returns (output, how it ended). A script that runs longer than BLOCK_SECONDS is killed with all its children."""
     job = subprocess.Popen(["bash", "-c", script], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                            text=True, errors="replace", start_new_session=True)
     try:
@@ -57,7 +60,7 @@ def run_block(script, folder, env):
 
 
 def run_page(page, torch, show):
-    """True where all of the page's commands succeeded."""
+    """Returns whether all commands of the page succeeded."""
     blocks = blocks_of(page, torch)
     if not blocks:
         print(f"{page}: no block to run", file=sys.stderr)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linked into the object that tests preload: arms the places of src/base/job_fail_point.h.
-//   FAIL_NOTE=path       each place that a process passes is added there, once a process
-//   FAIL_AT=name:what[:n]  the n-th time that a place is passed, from 1:
+// This file is linked into the object that tests preload. It arms the points of src/base/job_fail_point.h.
+//   FAIL_NOTE=path       each point that a process passes is written there, once per process
+//   FAIL_AT=name:what[:n]  acts when the point is passed for the n-th time, from 1:
 //     kill    SIGKILL    stop  SIGSTOP, and SIGCONT after FAIL_STOP_MS (default 700)
-//   FAIL_MESSAGES=what   to a fourth of the control messages that the process sends, by FAIL_SEED:
+//   FAIL_MESSAGES=what   changes a fourth of the control messages that the process sends, by FAIL_SEED:
 //     late    up to 80 ms later    twice   sent two times
 //     lost    not sent             cut     not sent, and the connection ends
 //   FAIL_PLEDGES=n       the process's first n pledges about situations are not sent
-// `dynamiccl_fail_points` lists the places, one a line.
+// The function `dynamiccl_fail_points` lists the points, one per line.
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -44,7 +44,7 @@ struct Armed {
   unsigned seed = 1;
   int lost_pledges = 0;
 };
-// Before any other object of this file is made.
+// A function, because Arm() may run before other objects of this file are constructed.
 Armed& TheArmed() {
   static Armed armed;
   return armed;
@@ -55,7 +55,7 @@ const char* Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// A process that is stopped cannot wake itself.
+// Starts a process that wakes this one, because a stopped process cannot wake itself.
 void WakeLater() {
   const int wait_ms = std::atoi(Variable("FAIL_STOP_MS"));
   const double seconds = (wait_ms > 0 ? wait_ms : 700) / 1000.0;
@@ -87,10 +87,10 @@ void Act(JobFailPoint point) {
   ::raise(SIGSTOP);
 }
 
-// True for one of the first pledges about situations, which are to be lost.
+// Returns true for one of the first pledges about situations, which must be lost.
 bool IsLostPledge(std::span<const std::byte> bytes) {
   static std::atomic<int> pledges{0};
-  // Behind two tokens and two numbers (docs/formats/control_plane.md).
+  // The kind comes after two tokens and two numbers (docs/formats/control_plane.md).
   constexpr size_t kAbout = kMessageHeaderBytes + 2 * sizeof(ControlToken) + 2 * sizeof(int32_t);
   return KindOf(bytes) == ControlKind::kPledge &&
          bytes[kAbout] == static_cast<std::byte>(VoteKind::kSituation) && pledges++ < TheArmed().lost_pledges;

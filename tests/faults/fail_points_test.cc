@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank of a job in mode adaptive is killed or stopped at each place of src/base/job_fail_points.def, and
-// control messages are late, doubled or lost: nothing hangs, no file is torn, nothing stays in /dev/shm.
-//   kill                 that rank is gone; the others end within kMaxSeconds, with 0 or an error of NCCL's
+// Kills or stops a rank of a job in mode adaptive at each point of src/base/job_fail_points.def. Also sends
+// control messages late, twice or not at all. Nothing may hang, no file may be torn, and nothing may stay in
+// /dev/shm.
+//   kill                 the other ranks end within kMaxSeconds, with 0 or an error of NCCL
 //   stop for 0.7 s       all ranks end with 0 and right results
 //   messages             the same
-// ALL_FAULTS=1: each place on each rank; without it, some.
+// With ALL_FAULTS=1 each rank is tested at each point, otherwise only some.
 #include <dlfcn.h>
 #include <sys/wait.h>
 
@@ -26,11 +27,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kRanks = 3;
-// Of a job that loses a rank: hostccl's time-out is 2 s here, the rest is a busy machine.
+// Limit for a job that loses a rank. hostccl's time-out is 2 s here; the rest is for a busy machine.
 constexpr double kMaxSeconds = 30;
-// Limit for a job that loses a fourth of its messages on connections that hold. The first message of a rank
-// that joins costs 5 s, after which the leader drops the silent connection and the rank connects again. No
-// call waits for that.
+// Limit for a job that loses a fourth of its messages while connections stay open. If the first message of a
+// joining rank is lost, this costs 5 s: the leader drops the silent connection, and the rank connects again.
+// No call waits for that.
 constexpr double kMaxSecondsDisturbed = 100;
 
 bool All() {
@@ -44,7 +45,7 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// As the binary names them.
+// Returns the names of the points in the binary.
 std::vector<std::string> Points() {
   void* const object = ::dlopen(DYNAMICCL_TEST_PRELOAD, RTLD_NOW | RTLD_LOCAL);
   if (object == nullptr) return {};
@@ -60,7 +61,7 @@ std::set<std::string> SharedNames() {
 
 class FailPoints : public JobTest {
  protected:
-  // A job whose policy file changes once its first decisions are made.
+  // Runs a job whose policy file changes after its first decisions.
   JobResult RunWith(const std::map<int, Environment>& of_ranks, double most_seconds = kMaxSeconds) {
     const std::string path = PolicyFile("p.dcpolicy", Algorithm::kRing, Protocol::kSimple);
     const std::string decisions = folder_ + "/decisions.";
@@ -85,7 +86,7 @@ class FailPoints : public JobTest {
       const std::string trace = job.folder + "/" + std::to_string(rank) + ".ctrace";
       if (!fs::exists(trace) || fs::file_size(trace) == 0) continue;
       const auto read = ReadTrace(trace);
-      // One that was killed while it made the file has left its beginning.
+      // A rank that was killed while it created the file has left the file's beginning.
       const bool begun = !read && of_killed_.contains(rank);
       EXPECT_TRUE(read || begun) << what << ": " << (read ? "" : read.error().message);
     }
@@ -94,7 +95,7 @@ class FailPoints : public JobTest {
     EXPECT_EQ(SharedNames(), shared_before_) << what;
   }
 
-  // A rank was killed, and the others ended by themselves.
+  // Requires that a rank was killed and that the others ended by themselves.
   void ExpectEnd(const JobResult& job, int lost, const std::string& what) {
     for (int rank = 0; rank < kRanks; ++rank) {
       const int code = job.exit_codes[static_cast<size_t>(rank)];
@@ -148,7 +149,7 @@ class FailPoints : public JobTest {
     while (waits(5) && !logged(" v1")) continue;
     if (ended(0)) return;
     fs::rename(PolicyFile("next", Algorithm::kRing, Protocol::kLL), path);
-    // Where the ranks do not agree on it, the job ends without.
+    // If the ranks do not agree on the new policy, the job ends without it.
     while (waits(8) && !logged("Ring/LL")) continue;
   }
 };
@@ -166,8 +167,8 @@ TEST_F(FailPoints, EachIsPassed) {
   const std::vector<std::string> lines = Lines(text);
   const std::set<std::string> passed(lines.begin(), lines.end());
   for (const std::string& point : points) {
-    // A job writes its site store when the guard has settled a key, which takes minutes: SiteStoreThat...
-    // below.
+    // A job writes its site store once the guard has confirmed a choice, which takes minutes.
+    // SiteStoreThatIsWritten below tests these points.
     if (point.starts_with("store.")) continue;
     EXPECT_TRUE(passed.contains(point)) << point << " was never passed";
   }
@@ -205,8 +206,8 @@ TEST_F(FailPoints, ARankMayBeStoppedAtEach) {
   std::printf("%d jobs with a rank that was stopped\n", tried);
 }
 
-// The other ranks have their verdict, and wait for this rank inside the library's next call. If the rank
-// waited until the leader drops its silent connections, their time would run out.
+// The other ranks have their verdict and wait for this rank inside the library's next call. The rank must not
+// wait until the leader drops its silent connections, because the others would time out before.
 TEST_F(FailPoints, LostPledgesDelayACallForLessThanTheTimeOutOfTheLibrary) {
   const Environment patient = {{"HOSTCCL_TIMEOUT_MS", "9000"}};
   Environment loses = patient;
@@ -221,7 +222,7 @@ TEST_F(FailPoints, LostPledgesDelayACallForLessThanTheTimeOutOfTheLibrary) {
 
 int g_kill_at = -1;
 
-// Killed at each place, the file is the old or the new one.
+// If the process is killed at any point, the file must be either the old or the new one.
 TEST(SiteStoreThatIsWritten, IsWholeWhereverTheProcessIsKilled) {
   std::string folder = fs::temp_directory_path() / "dynamiccl-store-XXXXXX";
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
@@ -252,7 +253,7 @@ TEST(SiteStoreThatIsWritten, IsWholeWhereverTheProcessIsKilled) {
     const auto store = ReadSiteStore(path);
     ASSERT_TRUE(store) << store.error().message;
     EXPECT_GE(store->entries().size(), 1u);
-    // And the next one is not in its way.
+    // A later process can still write the store.
     EXPECT_TRUE(add(30));
   }
   EXPECT_EQ(killed, 3);

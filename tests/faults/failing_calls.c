@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded behind libdynamiccl.so: the n-th call that it makes of one function of the C library fails, as if
-// memory, descriptors or the disk were at their end. What the program and the other libraries call is left
-// alone.
+// Preloaded behind libdynamiccl.so. The n-th call that libdynamiccl.so makes to one function of the C library
+// fails, as if memory, descriptors or disk space had run out. Calls by the program and by other libraries do
+// not fail.
 //   FAILING_CALL=malloc | fallocate | mmap | send | open | socket | pthread_create
-//   FAILING_FROM=n   the n-th call, from 1; with FAILING_ALL=1 all from the n-th on
-//   FAILING_HIT=path made when a call was failed
+//   FAILING_FROM=n   the number of the failing call, from 1; with FAILING_ALL=1 all later calls fail too
+//   FAILING_HIT=path a file that is created when a call fails
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -58,7 +58,7 @@ __attribute__((constructor)) static void Begin(void) {
   failing = getenv("FAILING_CALL");
 }
 
-// Whether this call, made from `caller`, is to fail.
+// Returns whether this call, made by `caller`, must fail.
 static int Fails(const char* name, void* caller) {
   const uintptr_t place = (uintptr_t)caller;
   if (failing == NULL || place < begin_of_object || place >= end_of_object || strcmp(failing, name) != 0)

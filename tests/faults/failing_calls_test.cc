@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The n-th call that the preloaded object makes of malloc, mmap, open, ... fails, n = 1, 2, ... until it
-// makes so many no more: the job's results stay right, all ranks end with 0 and nothing hangs. Each n up to
-// kEach, then about every third part more; ALL_FAULTS=1: each.
+// Lets the n-th call fail that the preloaded object makes of malloc, mmap, open and others. n counts up until
+// the object makes fewer calls. The job's results must stay right, all ranks must end with 0, and nothing may
+// hang. After kEach, n grows by a third each time; with ALL_FAULTS=1 it always grows by one.
 #include <algorithm>
 #include <cstdlib>
 
@@ -16,7 +16,7 @@ constexpr int kRanks = 2;
 struct Fault {
   const char* call;
   const char* mode;
-  bool all;  // all calls from the n-th on fail, as on a full disk
+  bool all;  // all later calls fail too, as on a full disk
 };
 
 int After(int n) {

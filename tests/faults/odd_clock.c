@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Preloaded behind the object: clocks as on bad days. ODD_CLOCK, a word:
- *   jumps   the time of day is up to an hour wrong, another one at each look, as while somebody sets it
- *   back    the monotonic clock goes back by up to 2 ms now and then, as between cores that do not agree
- *   coarse  the monotonic clock stands still for 10 ms at a time
- * Waits of the C library keep the kernel's clocks. */
+ * Preloaded behind the object. The clocks then misbehave as ODD_CLOCK names:
+ *   jumps   the time of day is wrong by up to an hour, differently at each call, as while somebody sets it
+ *   back    the monotonic clock now and then goes back by up to 2 ms, as between cores that do not agree
+ *   coarse  the monotonic clock advances only every 10 ms
+ * Waits of the C library still use the kernel's clocks. */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdlib.h>

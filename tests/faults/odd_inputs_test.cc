@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is named is no file, or cannot be written: pipes, devices, folders, a folder that is missing, a full
-// disk, a read-only mount. In a job: results are right, it is said once a rank and not again and again, and
-// nothing hangs. At the command line: a refusal that says what to do, at once. What was named is still there
-// afterwards.
+// Settings that name no file, or a file that cannot be written: pipes, devices, folders, a missing folder, a
+// full disk, a read-only mount. In a job, results must be right, each rank must report the problem once, and
+// nothing may hang. At the command line, the program must refuse at once and say what to do. What was named
+// must still exist afterwards.
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A hang is longer; a busy machine is not.
+// A hang takes longer, a busy machine does not.
 constexpr double kMaxJobSeconds = 30;
 constexpr unsigned kMaxCommandSeconds = 10;
 
@@ -53,12 +53,12 @@ class OddInputs : public JobTest {
     fs::create_directory(Path("folder"));
     fs::create_symlink("/dev/zero", Path("link_to_device"));
     odd_ = {"pipe", "folder", "missing/folder/file"};
-    // As root, in a folder of our own.
+    // A device can be made only as root.
     if (::mknod(Path("device").c_str(), S_IFCHR | 0600, makedev(1, 5)) == 0) odd_.push_back("device");
   }
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
 
-  // Tells whether it is still what it was.
+  // Returns true if the path is now a regular file, so that it was replaced.
   static bool IsFile(const std::string& path) { return fs::is_regular_file(fs::symlink_status(path)); }
 
   void ExpectJobIsRight(const std::string& variable, const std::string& path, const Environment& more) {
@@ -75,7 +75,7 @@ class OddInputs : public JobTest {
                           << job.seconds << " s\n"
                           << job.AllOutput();
     for (const std::string& output : job.output) {
-      // What is wrong, and whose choices stay for it.
+      // One line may say what is wrong, and one whose choices are used instead.
       EXPECT_LE(LinesWith(output, path).size(), 2u) << what << "\n" << output;
       said_ += LinesWith(output, path).size();
     }
@@ -104,7 +104,7 @@ TEST_F(OddInputs, LeaveTheJobAsItIs) {
 }
 
 TEST_F(OddInputs, OfANcclConfigurationFileLeaveTheJobAsItIs) {
-  // The library's own reader would wait for the pipe; hostccl has none.
+  // NCCL's own reader would hang on the pipe. hostccl does not read such a file.
   ExpectJobIsRight("NCCL_CONF_FILE", Path("pipe"), {});
 }
 
@@ -135,7 +135,7 @@ TEST_F(OddInputs, AreRefusedAtTheCommandLine) {
       EXPECT_TRUE(WIFEXITED(command.status)) << reader << name << " did not end by itself\n"
                                              << command.output;
       EXPECT_NE(command.status, 0) << reader << name << "\n" << command.output;
-      // Of checks FAIL.
+      // Checks print FAIL, all other commands print an error.
       EXPECT_THAT(command.output, ::testing::ContainsRegex("error|FAIL")) << reader << name;
       refused += WIFEXITED(command.status) && command.status != 0 ? 1 : 0;
     }
@@ -158,10 +158,10 @@ TEST_F(OddInputs, AreNotReplacedByWhatACommandWrites) {
   }
 }
 
-// In a mount namespace of its own, so that nothing of it outlives the test.
+// Mounts in its own mount namespace, so that the mount does not outlive the test.
 class Mounted : public OddInputs {
  protected:
-  // False where this user may not mount.
+  // Returns false if this user may not mount.
   bool Mount(const char* options, unsigned long flags) {
     fs::create_directory(Path("mount"));
     return ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&

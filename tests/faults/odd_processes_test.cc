@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clocks that lie, hosts that have been up for other times, and all the ways in which a process may end with
-// its communicators alive: results are right, all ranks decide alike, and what was recorded can be read.
+// Tests wrong clocks, hosts with different uptimes, and all ways in which a process may end while its
+// communicators are alive. Results must be right, all ranks must decide the same, and what was recorded must
+// be readable.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -14,7 +15,7 @@ namespace {
 
 class OddProcesses : public JobTest {
  protected:
-  // Mode adaptive, with all that is written.
+  // Returns a job in mode adaptive that writes all its files.
   JobOptions Recorded() const {
     JobOptions options{.n_ranks = 2, .rounds = "4"};
     options.environment = {
@@ -28,7 +29,7 @@ class OddProcesses : public JobTest {
     return options;
   }
 
-  // Calls that can be read of each rank.
+  // Returns the number of readable calls of each rank.
   static std::vector<size_t> RecordedCalls(const JobResult& job) {
     std::vector<size_t> calls;
     for (size_t rank = 0; rank < job.output.size(); ++rank) {
@@ -43,7 +44,7 @@ class OddProcesses : public JobTest {
     return calls;
   }
 
-  // Both ranks decided and recorded the same calls.
+  // Requires that both ranks decided and recorded the same calls.
   static void ExpectAlike(const JobResult& job) {
     ExpectEqualLogs(job, 2);
     const std::vector<size_t> calls = RecordedCalls(job);
@@ -63,7 +64,7 @@ TEST_P(OddClocks, LeaveTheJobAsItIs) {
   ExpectAlike(job);
 }
 
-// The disturbance reaches the object: of two looks one at least is off.
+// Checks that the clock's fault reaches the object: on one of two ranks at least, the clock must be wrong.
 TEST_F(OddProcesses, LookAtTheDisturbedClock) {
   JobOptions options = Recorded();
   options.also_preload = DYNAMICCL_TEST_ODD_CLOCK;
@@ -97,7 +98,7 @@ TEST_F(OddProcesses, RanksMayHaveBeenUpForOtherTimes) {
 }
 
 struct Ending {
-  const char* how;  // $JOB_ENDS
+  const char* how;  // value of $JOB_ENDS
   int exit_code;
 };
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Imports damaged copies of known files, and prints one line for each format that counts the outcomes:
+// Imports damaged copies of known files. Prints one line per format with the number of each outcome:
 //
 //     importer_mutants [--mutants 10000] [FORMAT...]
 //     format            mutants  refused     same  changed  said  silent  crashes  hangs
 //
-// A "same" file gives the result of the whole file, a "changed" one gives another result. If a format states
-// a bandwidth beside size and time, one of four mutants has only a changed digit. A result whose size and
-// time then contradict the bandwidth is "said" if the importer left the row out or noted it, and "silent" if
-// not. Each import may take kSeconds. Exit code 1: a crash, a hang or a silent value; the file is then kept
-// in the working directory.
+// A "same" copy gives the result of the whole file, a "changed" one gives another result. Some formats state
+// a bandwidth besides size and time. For these, one of four copies differs only in a digit. If the size and
+// time of a result then contradict the bandwidth, the copy is "said" if the importer noted it or left the row
+// out, and otherwise "silent". Each import may take kSeconds. The exit code is 1 after a crash, a hang or a
+// silent value; the copy is then kept in the working directory.
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/resource.h>

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""dynamiccl.agree in jobs of two ranks over hostccl, which ctypes drives: both ranks read the same in each step, and without the
-object, or in another mode, they read their own numbers.
+"""Tests dynamiccl.agree in jobs of two ranks over hostccl, which is called by ctypes.
+
+Both ranks must read the same in each step. Without the object, or in mode off, each must read its own numbers.
 
   agree_test.py PRELOAD HOSTCCL_FOLDER      the test
   agree_test.py --rank RANK FOLDER          one rank of a job
@@ -22,7 +23,7 @@ STEPS = 400
 
 
 class Index:
-    """A number as NumPy has them: not an int, but as good as one."""
+    """A number like those of NumPy: it is no int but has __index__."""
 
     def __init__(self, number):
         self.number = number
@@ -36,7 +37,7 @@ class UniqueId(ctypes.Structure):
 
 
 def unique_id(nccl, rank, folder):
-    """Rank 0 makes it and writes it beside the place where the others look for it."""
+    """Rank 0 makes the id and publishes it in a file; the other rank waits for the file."""
     made = UniqueId()
     if rank == 0:
         assert nccl.ncclGetUniqueId(ctypes.byref(made)) == 0
@@ -63,9 +64,9 @@ def run_rank(rank, folder):
             read.append(dynamiccl.agree.propose("bucket", 9))
         if rank == 0 and step == 21:
             dynamiccl.agree.propose("a name with blanks", 1)
-            # Cut to 64 bits this would be 7.
+            # Cut to 64 bits, this number would be 7.
             assert not dynamiccl.agree.propose("bucket", 2**64 + 7) and not dynamiccl.agree.propose("bucket", 7.5)
-        # Numbers that cannot travel stay the program's own; those that count as int are read as such.
+        # A number that cannot be sent stays the program's own. A number that counts as an int is read as one.
         assert dynamiccl.agree.value("share", 0.25) == 0.25 and dynamiccl.agree.value("wide", 2**64 + 7) == 2**64 + 7
         assert operator.index(dynamiccl.agree.value("bucket", Index(4))) in (4, 9)
         number = (ctypes.c_float * 1)(1.0)
@@ -77,7 +78,7 @@ def run_rank(rank, folder):
 
 class Agree(unittest.TestCase):
     def run_job(self, **settings):
-        """What the two ranks read, each as a list of pairs, and what propose() said to rank 1."""
+        """Returns the pairs that each rank read, and what propose() returned on rank 1."""
         with tempfile.TemporaryDirectory() as folder:
             ranks = []
             for rank in range(2):

@@ -20,7 +20,7 @@ thread_local std::vector<Call> t_calls;
 
 }  // namespace
 
-// The strong names, which the interposer looks for; hostccl's stand behind.
+// Defines the strong names, which the interposer looks for. They call hostccl's.
 #define WITNESSED(since, door, result, name, parameters, arguments) \
   WITNESS_##result(name, parameters, arguments)
 #define WITNESS_ncclResult_t(name, parameters, arguments)                                                \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests tables that change in running jobs of several processes: by another policy file, or because a rank
-// decided differently.
+// Tests tables that change while jobs of several processes run: because the policy file is replaced, or
+// because a rank decided differently.
 #include <algorithm>
 #include <chrono>
 #include <future>
@@ -97,7 +97,7 @@ TEST_F(ChangedPolicy, OfOneRankAloneIsTakenUpByNoneAndTheRankIsNamed) {
   EXPECT_THAT(job.AllOutput(), HasSubstr("rank 1 does not have the same file"));
 }
 
-// One decision among thousands differs. Afterwards a new policy file changes nothing any more.
+// One decision among thousands differs on rank 1. After that, a new policy file must change nothing.
 TEST_F(ChangedPolicy, RankThatDecidesOtherwiseIsNamedAndAllGoBackToNcclsChoice) {
   JobOptions options{.n_ranks = 3, .rounds = "1", .extras = {"stalls"}};
   options.preload_of[1] = DYNAMICCL_TEST_FORGETFUL_NCCL ":" DYNAMICCL_TEST_PRELOAD;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests rules for communicators: bounds on their channels that NCCL accepts only at its initialisation, on
-// all ranks or on none.
+// Tests rules for communicators. Such a rule bounds the number of channels. NCCL accepts the bounds only when
+// it initialises the communicator, so all ranks must set them or none.
 #include <algorithm>
 
 #include "tests/integration/job_fixture.h"
@@ -12,7 +12,8 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// Ring/Simple with more channels than NCCL gives 4 bytes. From 2.31 on that alone is an upper limit.
+// Ring/Simple with more channels than NCCL uses for 4 bytes. From NCCL 2.31 on, the number of channels that a
+// tuner names is only an upper limit.
 constexpr const char* kRule = "[[rule]]\ncollective = \"allreduce\"\nconfig = \"ring/simple/4\"\n";
 constexpr const char* kThree = "[[communicator]]\nranks = 3\nmin_ctas = 3\n";
 
@@ -41,7 +42,7 @@ class CommunicatorCtas : public JobTest {
     std::sort(channels.begin(), channels.end());
     return channels;
   }
-  // Requires that no bound was set, and that every rank says why in one line.
+  // Requires that no bound was set, and that each rank logs one line with these reasons.
   void ExpectAsAsked(const JobResult& job, const std::vector<std::string>& why) {
     EXPECT_EQ(ChannelsOfSmallest(job), ChannelsOfSmallest(RunWell(Options(""))));
     for (size_t rank = 0; rank < job.output.size(); ++rank) {
@@ -66,7 +67,7 @@ TEST_F(CommunicatorCtas, RaiseTheChannelsOfEveryCall) {
     EXPECT_THAT(LinesWith(output, "initialises a communicator with minCTAs=3 maxCTAs="), SizeIs(1)) << output;
   EXPECT_THAT(ChannelsOfSmallest(with), SizeIs(ChannelsOfSmallest(without).size()));
   EXPECT_THAT(ChannelsOfSmallest(with), Each("channel{Lo..Hi}={0..2}"));
-  // They are not the program's own, so that the tuner names channels as before.
+  // The rule set these bounds, not the program, so the tuner still names a number of channels.
   EXPECT_FALSE(LinesWith(with.Text("decisions.0"), " Ring/Simple/4 rule v1").empty());
   ExpectEqualLogs(with, 3);
   EXPECT_THAT(with.AllOutput(), Not(HasSubstr("as the program asks")));
@@ -82,7 +83,7 @@ TEST_F(CommunicatorCtas, LeaveWhatTheProgramPinned) {
   JobOptions options = Options(kThree, {"ctas"});
   options.environment["JOB_MIN_CTAS"] = "2";
   EXPECT_THAT(ChannelsOfSmallest(RunWell(options)), Each("channel{Lo..Hi}={0..1}"));
-  // Together with the rule's minimum the program's would be refused.
+  // NCCL would refuse the program's maximum together with the rule's minimum, so the rule sets none.
   options.environment.erase("JOB_MIN_CTAS");
   options.environment["JOB_MAX_CTAS"] = "1";
   EXPECT_THAT(ChannelsOfSmallest(RunWell(options)), Each("channel{Lo..Hi}={0..0}"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests what the ledger and the metrics of whole jobs say: which calls could be chosen for, which not, and
+// Tests what the ledger and the metrics of whole jobs state: which calls a tuner could decide, which not, and
 // why.
 #include "tests/integration/job_fixture.h"
 #include "traces/format/record_views.h"
@@ -28,7 +28,8 @@ class CoverageOfJobs : public JobTest {
   static int Of(const std::array<int, kCoverages>& calls, Coverage coverage) {
     return calls[static_cast<size_t>(coverage)];
   }
-  // A round of the job: 4 sizes of 4 calls and a group of 2, and with "peers" a send and a receive a rank.
+  // A round of the job has 4 sizes of 4 calls and a group of 2. With "peers", each rank also sends and
+  // receives.
   static constexpr int kCollectivesARound = 18;
 };
 
@@ -73,7 +74,7 @@ TEST_F(CoverageOfJobs, WhatTheUserPinnedIsTheUsers) {
   EXPECT_EQ(Of(CoverageIn(job), Coverage::kPinned), kCollectivesARound);
 }
 
-// NCCL also makes the communicators of a group whose end is only simulated.
+// NCCL makes the communicators of a group even if the end of the group is only simulated.
 TEST_F(CoverageOfJobs, CommunicatorOfASimulatedGroupIsKnownFromItsFirstCall) {
   const JobResult job = Run({.n_ranks = 2,
                              .rounds = "1",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Grafana dashboard against a real Prometheus and node_exporter (Debian: prometheus, prometheus-node-exporter).
+"""Tests the Grafana dashboard with a real Prometheus and node_exporter (Debian: prometheus, prometheus-node-exporter).
 
-A job over hostccl writes DYNAMICCL_METRICS into the folder of node_exporter's textfile collector; every query of the
-dashboard must bring numbers. Exit 77: one of the programs is not here. Needs DYNAMICCL_BIN, DYNAMICCL_SOURCE, NCCL_JOB
-and WRITE_SAMPLE_POLICY in the environment.
+A job over hostccl writes DYNAMICCL_METRICS into the folder of node_exporter's textfile collector. Every query of the
+dashboard must return numbers. Exit code 77: one of the programs is not installed. Needs DYNAMICCL_BIN,
+DYNAMICCL_SOURCE, NCCL_JOB and WRITE_SAMPLE_POLICY in the environment.
 """
 
 import json
@@ -21,8 +21,8 @@ import urllib.parse
 import urllib.request
 
 SOURCE = os.environ["DYNAMICCL_SOURCE"]
-SECONDS_TO_WAIT = 200  # for numbers; the job writes its file every ten
-RATE_INTERVAL = "1m"   # what Grafana makes of $__rate_interval depends on the picture's width
+SECONDS_TO_WAIT = 200  # until all queries return numbers; the job writes its file every 10 s
+RATE_INTERVAL = "1m"   # Grafana computes $__rate_interval from the panel's width
 
 
 def dashboard():
@@ -38,7 +38,7 @@ def queries(board):
 
 
 def check_model(board):
-    """What Grafana needs of the file: own ids, panels that do not overlap, known variables."""
+    """Checks what Grafana needs: panels have different ids, do not overlap and use known variables."""
     ids = [panel["id"] for panel in board["panels"]]
     assert len(ids) == len(set(ids)), ids
     cells = set()
@@ -56,7 +56,7 @@ def check_model(board):
 
 
 def check_names(board):
-    """Every documented metric is shown, and every shown one is documented."""
+    """Checks that the dashboard shows exactly the documented metrics."""
     with open(f"{SOURCE}/docs/telemetry.md") as file:
         rows = [line for line in file if line.startswith("| `dynamiccl_")]
     documented = set()
@@ -68,7 +68,8 @@ def check_names(board):
 
 
 def reserve_port():
-    """A bound socket that never listens: while it is open nobody is given its port, and who names the port may listen."""
+    """Returns a bound socket and its port. While it is open, the system gives the port to no other program, but a
+    program that names the port may listen on it."""
     reserved = socket.socket()
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     reserved.bind(("127.0.0.1", 0))
@@ -79,9 +80,9 @@ def get(url):
     try:
         with urllib.request.urlopen(url, timeout=10) as answer:
             return json.load(answer)
-    except urllib.error.HTTPError as error:  # 400, 422: Prometheus says what is wrong with a query; 503: it starts
+    except urllib.error.HTTPError as error:  # 400, 422: a wrong query; 503: Prometheus is starting
         return json.load(error) if error.code in (400, 422) else {"status": "starting"}
-    except OSError:  # not listening yet
+    except OSError:  # it does not listen yet
         return {"status": "starting"}
 
 
@@ -119,7 +120,7 @@ def start_job(folder):
         file.write("bucket_mb=5\n")
     environment = dict(os.environ, DYNAMICCL_METRICS=f"{folder}/textfile/dynamiccl.%r.prom", DYNAMICCL_TIMES="all",
                        DYNAMICCL_MODE="adaptive", DYNAMICCL_VALUES=f"{folder}/values")
-    rounds = "1000000"  # it is ended when all numbers are there
+    rounds = "1000000"  # the job is ended when all numbers have come
     return start(folder, [os.environ["DYNAMICCL_BIN"], "run", "-n", "2", "--hostccl", "--policy", policy, "--",
                           os.environ["NCCL_JOB"], f"{folder}/id", rounds], env=environment)
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls every function that the preloaded object interposes, with two ranks as threads. For each call and
-// rank it prints one line that says what reached the library behind the object (call_witness.h):
+// Calls every function that the preloaded object interposes. The two ranks are threads. For each call, each
+// rank prints one line about what reached the library behind the object (call_witness.h):
 //   <rank> <function> reached <names> arguments same|CHANGED result same|CHANGED
 //   every_function_job <any word>
 #include <array>
@@ -198,7 +198,7 @@ void RunRank(int rank) {
   if (hostcclStreamDestroy(stream) != ncclSuccess) std::_Exit(4);
 }
 
-// Runs the rank by which the communicator grows.
+// Runs the third rank, which joins when the communicator grows.
 void RunNewRank() {
   t_rank = kRanks;
   ncclComm_t grown = nullptr;

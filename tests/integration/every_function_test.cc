@@ -66,9 +66,9 @@ TEST_F(EveryFunction, ReachesTheLibraryOnceUnchangedInEveryMode) {
   }
 }
 
-using NumberedCall = std::tuple<uint64_t, Collective, int>;  // number, what, root or peer
+using NumberedCall = std::tuple<uint64_t, Collective, int>;  // call number, collective, root or peer
 
-// Returns what the ranks of the job's first communicator issued, by rank.
+// Returns the calls that each rank of the job's first communicator issued.
 std::map<int, std::vector<NumberedCall>> CallsOfTheFirst(const std::vector<TraceRecord>& records) {
   std::map<uint32_t, CommunicatorInfo> communicators;
   uint64_t first = 0;
@@ -105,7 +105,8 @@ TEST_F(EveryFunction, MovesTheCallNumberExactlyWhenItShould) {
       {3, kBroadcast, 1},
       {4, kBroadcast, 1},
       {5, kReduce, 1},
-      // A group of a send and a receive does not count, but what all ranks must call does.
+      // The group of a send and a receive does not advance the number. The AllToAll does, because all ranks
+      // must call it.
       {6, kSend, 1},
       {6, kRecv, 1},
       {6, kAllToAll, -1},
@@ -117,14 +118,15 @@ TEST_F(EveryFunction, MovesTheCallNumberExactlyWhenItShould) {
       {12, kBroadcast, 0},
       {13, kReduce, 0},
       {14, kAllToAll, -1},
-      // The root's own part, and what it receives or sends.
+      // Gather and Scatter: the root's own part, and what the root receives or sends.
       {15, kSend, 0},
       {15, kRecv, 0},
       {15, kRecv, 1},
       {16, kRecv, 0},
       {16, kSend, 0},
       {16, kSend, 1},
-      // No bytes; refused calls and a simulated group leave nothing; then a group, and the call after it.
+      // A call without bytes, refused calls and a simulated group leave no record. A group and one more call
+      // follow.
       {17, kAllReduce, -1},
       {17, kAllReduce, -1},
       {17, kAllReduce, -1},
@@ -134,7 +136,7 @@ TEST_F(EveryFunction, MovesTheCallNumberExactlyWhenItShould) {
       {18, kAllReduce, -1}};
   EXPECT_EQ(calls[0], of_rank_0);
   const std::vector<NumberedCall>& of_rank_1 = calls[1];
-  // Root of one Gather and Scatter less.
+  // Rank 0 is the root of the Gather in the last group, so it has two more records than rank 1.
   ASSERT_EQ(of_rank_1.size(), of_rank_0.size() - 2);
   const auto last = [](const std::vector<NumberedCall>& all) { return std::get<0>(all.back()); };
   EXPECT_EQ(last(of_rank_1), last(of_rank_0));
@@ -153,7 +155,7 @@ TEST_F(EveryFunction, CommunicatorsOfEveryOriginAgreeAndAreTunedTheSame) {
   EXPECT_THAT(job.AllOutput(), Not(::testing::HasSubstr("keeps NCCL's choice"))) << job.AllOutput();
   const auto trace = ReadTrace(job.folder + "/t.ctrace");
   ASSERT_TRUE(trace) << trace.error().message;
-  std::map<uint64_t, std::multiset<std::pair<int, int>>> members;  // by communicator: rank, size
+  std::map<uint64_t, std::multiset<std::pair<int, int>>> members;  // rank and size, by communicator
   for (const TraceRecord& record : trace->sections.at(0).records) {
     if (record.kind != static_cast<uint16_t>(RecordKind::kCommunicator)) continue;
     const CommunicatorInfo info = CommunicatorOf(record);
@@ -162,7 +164,8 @@ TEST_F(EveryFunction, CommunicatorsOfEveryOriginAgreeAndAreTunedTheSame) {
   std::multiset<std::multiset<std::pair<int, int>>> shapes;
   for (const auto& [id, ranks] : members) shapes.insert(ranks);
   const std::multiset<std::pair<int, int>> two{{0, 2}, {1, 2}}, three{{0, 3}, {1, 3}, {2, 3}}, one{{0, 1}};
-  // First, split, by configuration, scalable; grown; shrunk, all of one process.
+  // The first one, the split one, the configured one and the scalable one; then the grown one; then the
+  // shrunk ones.
   EXPECT_EQ(shapes, (std::multiset<std::multiset<std::pair<int, int>>>{two, two, two, two, three, one, one}));
 }
 

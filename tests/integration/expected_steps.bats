@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Jobs over hostccl that begin with the config that the starter policy expects to save the most. The starter
-# learnt from measurements on eight fabrics (policies/step_effects), none of which is a fabric of these jobs.
-# Times are modelled, so that the machine's noise decides nothing; and calls sleep for them, so that the jobs of all tests run at
-# the same time. GUARD_IN_JOBS is tests/integration/guard_in_jobs.
+# Jobs over hostccl that begin with the config that the starter policy expects to save the most. The starter learnt from
+# measurements on eight fabrics (policies/step_effects). None of them is a fabric of these jobs. Times are modelled, so
+# the machine's noise decides nothing. Calls sleep for these times, so the jobs of all tests can run at once.
+# GUARD_IN_JOBS is tests/integration/guard_in_jobs.
 
-# start NAME TOPOLOGY MODEL OPTION...: 600 steps of four AllReduces each, on two ranks. They leave NAME.said and NAME.code.
+# start NAME TOPOLOGY MODEL OPTION...: runs 600 steps of four AllReduces each on two ranks. The output is in NAME.said,
+# the exit code in NAME.code.
 start() {
   local name="$1" code=0
   "$GUARD_IN_JOBS" --only expected --ranks 2 --topology "$2" --calls 2400 --bytes 131072,262144,524288,1048576 \
@@ -23,7 +24,7 @@ setup_file() {
   wait
 }
 
-# ends_well NAME: whether its job kept what the test says
+# ends_well NAME: requires that the job NAME exited with 0.
 ends_well() {
   [ -z "$SANITIZED" ] || skip "sanitizers are loaded first"
   cat "$BATS_FILE_TMPDIR/$1.said"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
-   Preloaded before the object on one rank: to the object it looks as if NCCL, at its question number
-   TEST_FORGETS_AT about an AllReduce, offered nothing of what it offered when all ranks agreed. What the
-   library gets is the answer before, so that the job goes on as the other ranks do. */
+   Preloaded before the object on one rank. At NCCL's question number TEST_FORGETS_AT about an AllReduce, it
+   tells the object that NCCL offers none of the configs that it offered when the ranks agreed. NCCL gets the
+   previous answer, so that this rank continues like the others. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

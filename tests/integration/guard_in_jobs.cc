@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the guard in jobs over hostccl: a policy that is much worse than NCCL's choice, links that degrade,
-// and a second run that begins with what the first has learnt. As a test it uses modelled times (--model), so
-// that its results do not depend on the machine's noise. With the times of real kernels it prints the figures
-// of docs/results/guard.md. Then noise can decide the outcome: such an end is a failure, or skipped with
-// DYNAMICCL_TEST_NOISY=1.
+// Runs the guard in jobs over hostccl. The cases: a policy that is much worse than NCCL's choice; links that
+// degrade; a second run that begins with what the first has learnt; a policy that expects a gain from a
+// config. The tests use modelled times (--model), so that the machine's noise does not decide. With the times
+// of real kernels the program prints the figures of docs/results/guard.md. Noise can then decide the outcome:
+// this is a failure, or a skipped test with DYNAMICCL_TEST_NOISY=1.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -35,12 +35,12 @@ using dynamiccl::testing::TotalMs;
 
 // How a case ends. kDisturbed: real times were too noisy to show anything.
 enum class End { kRight, kWrong, kDisturbed };
-constexpr int kSkipped = 77;  // as ctest takes it
+constexpr int kSkipped = 77;  // exit code by which ctest recognises a skipped test
 
 struct Options : GuardedJobOptions {
   std::string only;
   double degrade = 1.5;
-  std::string winner;    // with `model`: what the store's first run, or the job with a policy, is to find
+  std::string winner;    // with `model`: the config that the case must find and use
   std::string believed;  // a config that a policy expects to be good although it is not
 };
 
@@ -50,8 +50,8 @@ bool Expect(bool holds, const std::string& what) {
   return holds;
 }
 
-// Prints for each key the number of calls that used `config_prefix`, the last such call, and the time of the
-// first ones.
+// Prints for each key how many calls used the config `bad`, the last such call, and the time of the first
+// ones.
 void ReportBadCalls(const GuardedRun& run, const std::string& bad, const std::map<uint64_t, double>& nccl) {
   struct Key {
     int calls = 0;
@@ -93,15 +93,16 @@ void ReportVersions(const GuardedRun& run) {
     fmt::print("  {}\n", line);
 }
 
-// Returns by how many percent the run took longer than runs without DynamICCL before and after it.
+// Returns how many percent longer the run took than the mean of two runs without DynamICCL, before and after
+// it.
 double LossPercent(const GuardedRun& run, const GuardedRun& before, const GuardedRun& after) {
   return 100 * (2 * TotalMs(run) / (TotalMs(before) + TotalMs(after)) - 1);
 }
 
-// Checks the largest size, at which the policy is wrong beyond any noise. Its choice must be in use first,
-// and no longer in the last quarter of the calls.
+// Checks the calls of the largest size, where the policy is worse by more than any noise. They must use its
+// choice first, and must not use it in the last quarter of the calls.
 End LargestIsTakenBack(const GuardedRun& run, const std::string& bad) {
-  // Four calls above 3x NCCL's time are the fewest that revoke a choice.
+  // A choice is revoked after four calls above 3x NCCL's time at the earliest.
   constexpr int kFewestUses = 4;
   uint64_t largest = 0;
   for (const LoggedCall& logged : run.log) largest = std::max(largest, logged.bytes);
@@ -129,7 +130,8 @@ End BadPolicy(const Options& options) {
   return LargestIsTakenBack(guarded, options.policy);
 }
 
-// Slows all links while the job waits at its call JOB_PAUSE_AT: those of the model, or those of hostccl.
+// Slows all links while the job waits before the call JOB_PAUSE_AT. These are the model's links, or
+// hostccl's.
 bool DegradeLinks(const Options& options, const std::string& pause, const std::string& slower) {
   if (!options.model.empty()) return std::ofstream(slower).flush().good();
   std::ifstream file(pause);
@@ -140,8 +142,8 @@ bool DegradeLinks(const Options& options, const std::string& pause, const std::s
   return std::system(set.c_str()) == 0;
 }
 
-// Returns the first version after `before` that the change of the fabric caused; 0: none. A version that was
-// requested before the change may come in between.
+// Returns the first version after `before` that the change of the fabric caused, or 0 if there is none. A
+// version that was requested before the change may come between the two.
 uint32_t VersionOfChange(const GuardedRun& run, uint32_t before) {
   for (const LoggedCall& logged : run.log) {
     const std::string why = fmt::format("table v{}: the fabric changed;", logged.version);
@@ -150,8 +152,8 @@ uint32_t VersionOfChange(const GuardedRun& run, uint32_t before) {
   return 0;
 }
 
-// Requires that every size used the policy's choice when the links changed at call `change`, and that one
-// version takes all of them back to NCCL's choice.
+// Requires that all sizes used the policy's choice when the links changed at call `change`. One version must
+// then take all of them back to NCCL's choice.
 End ChangeIsAnswered(const GuardedRun& run, const std::string& policy, uint64_t change) {
   std::map<uint64_t, bool> at_policy_before;
   uint32_t version_before = 0;
@@ -226,8 +228,8 @@ std::set<uint64_t> SizesAt(const std::vector<LoggedCall>& log, const std::string
   return sizes;
 }
 
-// Returns the number of keys for which `store` says what to begin with on an undisturbed fabric; with
-// `winner`, those for which it is the winner.
+// Returns the number of keys for which the store has a choice on an undisturbed fabric. With `winner`, only
+// keys with this choice count.
 ptrdiff_t SettledKeys(const std::string& store_path, const std::string& winner) {
   const auto store = dynamiccl::ReadSiteStore(store_path);
   if (!store) return -1;
@@ -253,7 +255,7 @@ void ReportStore(const GuardedRun& first, const GuardedRun& second) {
   ReportVersions(second);
 }
 
-// Runs until every size uses the winner; with real times it runs all calls.
+// Runs a job until every size uses the winner. With real times there is no winner, and all calls are made.
 GuardedRun RunUntilSettled(const GuardedJobs& jobs, Environment environment, const Options& options) {
   const std::string until = jobs.folder() + "/until";
   environment["JOB_UNTIL"] = until;
@@ -268,7 +270,7 @@ GuardedRun RunUntilSettled(const GuardedJobs& jobs, Environment environment, con
   return job.get();
 }
 
-// Runs a job, and a second one of as many calls that begins with what the first has learnt.
+// Runs two jobs with the same number of calls. The second begins with what the first has learnt.
 End Store(const Options& options) {
   GuardedJobs jobs(options);
   Environment more = jobs.Adaptive();
@@ -301,8 +303,9 @@ double SharePromptly(const GuardedRun& run, size_t calls_of_step, const std::str
   return static_cast<double>(used) / static_cast<double>((kTo - kFrom) * calls_of_step);
 }
 
-// A job begins with what its policy expects to be good, and adopts it if steps agree. Without a winner
-// nothing is adopted: the policy expects nothing of any config, or with `believed` steps contradict it.
+// Runs a job that begins with the config that its policy expects to be good. It adopts the config if steps
+// confirm the expectation. Without a winner it must adopt nothing: either the policy expects nothing of any
+// config, or it expects something of `believed` that the steps contradict.
 End Expected(const Options& options) {
   GuardedJobs jobs(options);
   const GuardedRun run = jobs.Run(jobs.Adaptive(), options.calls);

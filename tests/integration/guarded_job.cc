@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a job that issues the same AllReduces over and over, a plain program: what a guard has to do
-// with.
+// One rank of a job for the guard. The plain program issues AllReduces of the same sizes over and over.
 //   guarded_job <file for the unique id> <calls>
-// RANK and WORLD_SIZE come from the environment, and:
-//   JOB_BYTES     sizes in turn, separated by commas
-//   JOB_ORDER     "mixed": sizes in an order without a period, the same in each run, in place of in turn
-//   JOB_UNTIL     file: all ranks end after the call before which rank 0 finds it
+// RANK and WORLD_SIZE come from the environment, and also:
+//   JOB_BYTES     sizes, separated by commas, which calls use in turn
+//   JOB_ORDER     "mixed": sizes come in an order without a period, the same in each run
+//   JOB_UNTIL     file: if rank 0 finds it before a call, all ranks end after that call
 //   JOB_TIMES     file in which rank 0 leaves "<bytes> <ns>" of each call, from issue to end
-//   JOB_PAUSE_AT  call before which rank 0 makes the file JOB_PAUSE with its process id and waits until it is
-//   gone
-//   JOB_LATE      "<rank> <call> <microseconds>": from this call on this rank issues each call so much later
-//   JOB_BYTES_FROM  "<call> <sizes>": from this call on these sizes in turn
+//   JOB_PAUSE_AT  before this call rank 0 writes its process id into the file JOB_PAUSE and waits until that
+//                 file is removed
+//   JOB_LATE      "<rank> <call> <microseconds>": from this call on, the rank issues each call so much later
+//   JOB_BYTES_FROM  "<call> <sizes>": from this call on, calls use these sizes in turn
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -42,7 +41,7 @@ std::vector<size_t> SizesIn(const std::string& text) {
   return sizes;
 }
 
-// The changes in mid-run; a call below 0 means never.
+// The sizes of calls from the call `from` on. If `from` is below 0, sizes do not change.
 struct Change {
   long from = -1;
   std::vector<size_t> sizes;
@@ -84,7 +83,7 @@ void Pause() {
   while (::access(path.c_str(), F_OK) == 0) ::usleep(1000);
 }
 
-// Returns which of `sizes` the call has.
+// Returns the index in `sizes` of the call's size.
 size_t SizeOfCall(const std::vector<size_t>& sizes, long call) {
   static const bool mixed = FromEnvironment("JOB_ORDER") == "mixed";
   auto place = static_cast<uint64_t>(call);
@@ -92,7 +91,8 @@ size_t SizeOfCall(const std::vector<size_t>& sizes, long call) {
   return sizes[place % sizes.size()];
 }
 
-// Rank 0 announces the last call by the job's data: every rank gets the largest element of all ranks.
+// Rank 0 announces the last call by this element of the job's data. Every rank receives it, since the
+// AllReduce returns the maximum.
 constexpr float kLastCall = 1;
 
 bool FileToEndIsThere() {
@@ -111,7 +111,7 @@ int main(int argc, char** argv) {
   const std::vector<size_t> sizes = SizesIn(FromEnvironment("JOB_BYTES"));
   const Change change = ChangeOfSizes();
   const Lateness late = LatenessOfJob();
-  ::prctl(PR_SET_TIMERSLACK, 1UL);  // waits are as long as they are asked to be
+  ::prctl(PR_SET_TIMERSLACK, 1UL);  // sleeps last no longer than asked for
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
   Check(hostcclStreamCreate(&stream), "hostcclStreamCreate");

@@ -129,8 +129,8 @@ Environment GuardedJobs::Adaptive() const {
   else if (options_.policy != "none")
     environment["DYNAMICCL_POLICY"] = WritePolicy();
   if (options_.model.empty()) return environment;
-  // If steps do not take the modelled time, the guard must not find any, so that it uses the modelled times
-  // of calls.
+  // If calls do not sleep, steps do not take the modelled time. The guard must then recognise no steps, so
+  // that it uses the modelled times of calls.
   if (options_.sleep == 0) environment["JOB_ORDER"] = "mixed";
   environment["MODEL_TIMES"] = options_.model;
   environment["MODEL_SLEEP"] = std::to_string(options_.sleep);

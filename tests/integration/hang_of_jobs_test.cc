@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at jobs over hostccl while they hang: the traces of their ranks must name the rank and the call.
+// Examines jobs over hostccl while they hang. The traces of their ranks must name the rank and the call.
 #include <thread>
 
 #include "tests/integration/job_fixture.h"
@@ -25,7 +25,7 @@ class HangOfJobs : public JobTest, public ::testing::WithParamInterface<Standing
     JobCalls job;
     for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/traces")) {
       const auto trace = ReadTraceTail(entry.path(), 64);
-      if (!trace) continue;  // about to be made
+      if (!trace) continue;  // the rank has not made it yet
       for (const TraceSection& section : trace->sections) job.Add(section);
     }
     return job;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of an NCCL job that hangs. After ten sums rank 2 does what $JOB_FAULT says, and no rank returns
+// One rank of an NCCL job that hangs. After ten sums rank 2 does what $JOB_FAULT names, and no rank returns
 // from the next call. The program ends when the file $JOB_END exists. RANK and WORLD_SIZE come from the
 // environment.
 //   hanging_job <file for the unique id> <ignored>
-// away: rank 2 issues nothing more. size, operation: its next call is a different one. init: it does not come
-// to make a second communicator. kill: it kills itself. leave: it ends by _Exit(7).
+// The faults of rank 2. away: it issues nothing more. size, operation: its next call differs in this from the
+// call of the other ranks. init: it does not take part in making a second communicator. kill: it kills
+// itself. leave: it ends by _Exit(7).
 #include <signal.h>
 #include <unistd.h>
 
@@ -48,7 +49,7 @@ void MakeAnother(const Rank& rank, const std::string& path) {
   CHECK_NCCL(ncclCommInitRank(&comm, rank.n_ranks, UniqueIdByFile(path + ".second", rank.rank), rank.rank));
 }
 
-// Does what rank 2 does in place of the sum of 1000 that the others issue.
+// Does what rank 2 does while the others issue the sum of 1000.
 void DoWrong(const Rank& rank, const std::string& fault) {
   if (fault == "kill") ::kill(::getpid(), SIGKILL);
   if (fault == "leave") std::_Exit(7);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fixture for tests that run jobs: a folder for their files, which is removed after the test, and what the
-// jobs leave behind.
+// A fixture for tests that run jobs. It provides a folder for the jobs' files, which is removed after the
+// test, and reads the results of the jobs.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ class JobTest : public ::testing::Test {
     return folder_ + "/" + name;
   }
 
-  // Returns what rank 0 of the job's library chose, call by call.
+  // Returns what the job's NCCL library used on rank 0, call by call.
   static std::vector<std::string> Choices(const JobResult& job) {
     std::vector<std::string> choices;
     for (const std::string& line : LinesWith(job.output[0], " -> Algo ")) {

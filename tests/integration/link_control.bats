@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# `dynamiccl link` on a job of two processes.
+# Tests `dynamiccl link` on a job of two processes.
 
 setup() {
   cd "$BATS_TEST_TMPDIR"
@@ -10,7 +10,7 @@ setup() {
 
 teardown() { kill "$job" 2> /dev/null || true; wait "$job" || true; }
 
-# The process of rank 0 is a descendant of the job's.
+# Returns the process of rank 0, which is a descendant of the job's process.
 rank_zero() {
   for _ in $(seq 300); do
     for process in $("$DYNAMICCL_BIN" link show --all-jobs --json 2> /dev/null |

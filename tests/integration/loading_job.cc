@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that is not linked to NCCL, and loads it in the ways that programs do.
+// A program that is not linked to NCCL. It loads NCCL in one of the ways that programs use.
 //   loading_job <unused> <calls> local <libnccl> | two <libnccl> <libnccl> | reopen <libnccl>
 //                                extension <library> | deepbind <library>
 #include <dlfcn.h>
@@ -28,7 +28,7 @@ Function Find(void* handle, const char* name) {
 }
 #define FIND(name) const auto name = Find<decltype(&::name)>(handle, #name)
 
-// One rank, with functions that were looked up by name.
+// One rank. Its functions are looked up by name.
 struct PrivateNccl {
   void* handle = nullptr;
   ncclComm_t comm = nullptr;

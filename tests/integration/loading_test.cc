@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the ways in which programs load NCCL, with the preloaded object and with the shim for LD_AUDIT. The
-// right copy must get each call, and what cannot be seen must be logged.
+// Tests the ways in which programs load NCCL, with the preloaded object and with the shim for LD_AUDIT. Each
+// call must reach the right copy of NCCL. What the object cannot see must be logged.
 #include "tests/integration/job_fixture.h"
 #include "traces/format/record_views.h"
 #include "traces/format/trace_reader.h"
@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int kCalls = 3;  // each an AllReduce and a Bcast
+constexpr int kCalls = 3;  // each is an AllReduce and a Bcast
 
 class Loading : public JobTest {
  protected:

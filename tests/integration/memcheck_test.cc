@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs jobs with the object under valgrind's memcheck, which also sees how the C library, the dynamic linker
+// Runs jobs with the object under valgrind's memcheck. It also checks how the C library, the dynamic linker
 // and the program use the object's memory. There must be no error, and no memory without a pointer to it.
 #include "tests/integration/job_fixture.h"
 

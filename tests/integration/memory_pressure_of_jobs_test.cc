@@ -14,7 +14,7 @@ constexpr int kRanks = 3;
 
 class MemoryPressureOfJobs : public JobTest {
  protected:
-  // Returns rules by which AllGathers and AllReduces at these levels use Ring/LL with one channel.
+  // Returns rules that use Ring/LL with one channel for AllGathers and AllReduces at these levels.
   std::string Rules(const std::vector<std::string>& levels) const {
     std::string text = "version = 3\n";
     for (const std::string& level : levels) {
@@ -33,8 +33,8 @@ class MemoryPressureOfJobs : public JobTest {
                                more);
     return options;
   }
-  // The lines of rank 0's decisions about one collective that a rule made, and the number of its other
-  // decisions.
+  // Decisions of rank 0 about one collective: the log lines of those that a rule made, and the number of all
+  // others.
   struct Decided {
     std::vector<std::string> by_rule;
     int otherwise = 0;
@@ -53,7 +53,7 @@ class MemoryPressureOfJobs : public JobTest {
   }
 };
 
-// The job's program says that a twentieth of its memory is left.
+// The job's program reports that a twentieth of its memory is free.
 TEST_F(MemoryPressureOfJobs, RuleHoldsOnAllRanksOnceTheyAgreedOnTheLevel) {
   const JobResult job = Run(Options(Rules({"high"})));
   ASSERT_TRUE(job.ok()) << job.AllOutput();

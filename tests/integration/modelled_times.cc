@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profiler interface of the libdynamiccl.so at TEST_DYNAMICCL, with a model's durations in place of what
-// kernels took: what the object is told then follows from the call and its configuration alone, on a noisy
-// machine too. A kernel takes 200 us and a quarter of a nanosecond a byte, times the factors of
-//   MODEL_TIMES   "Tree/Simple/2 0.8,Ring/LL 4": of configurations that begin like that; 1 for all others
-//   MODEL_SLOWER  "<file> <factor>": of all kernels that begin while the file exists
-// Preloaded as well, it also tells the times of hostccl's events, by which the object times whole steps: at
-// an event as much time has passed as all collectives before it take, each give or take up to 5 %.
-// A release without a profiler loads it as a tuner of version 3. It then passes questions on to the object
-// and advances the same clock by the time of the config that the object chose. MODEL_JUMPS=n makes that clock
-// jump at every n-th event, in turns 10 s ahead and 10 s back. With MODEL_SLEEP=n the thread that issues a
-// collective which is timed sleeps n times as long, so that steps take long enough for versions to come
-// about.
+// A profiler plugin that passes everything on to the libdynamiccl.so at TEST_DYNAMICCL, but replaces the
+// durations of kernels by those of a model. The object's times then follow from the call and its config
+// alone, on a noisy machine too. A kernel takes 200 us plus a quarter of a nanosecond per byte, times the
+// factors of
+//   MODEL_TIMES   "Tree/Simple/2 0.8,Ring/LL 4": for configs that begin like this; 1 for all others
+//   MODEL_SLOWER  "<file> <factor>": for all kernels that begin while the file exists
+// If it is also preloaded, it sets the times of hostccl's events, by which the object times whole steps. The
+// time of an event is the sum over all earlier collectives, each changed at random by up to 5 %.
+// A release without a profiler loads it as a tuner of version 3. It then passes NCCL's questions on to the
+// object, and advances the same clock by the time of the config that the object chose.
+// MODEL_JUMPS=n makes this clock jump at every n-th event, by turns 10 s forwards and 10 s back. With
+// MODEL_SLEEP=n, the thread that issues a timed collective sleeps n times its duration. Steps are then long
+// enough for new versions of the table to be agreed on.
 #include <dlfcn.h>
 #include <strings.h>
 #include <unistd.h>
@@ -34,23 +35,23 @@ constexpr uint64_t kBeginNs = 1'000'000;
 constexpr double kLatencyNs = 200'000;
 constexpr double kByteNs = 0.25;
 constexpr uint64_t kJumpNs = 10'000'000'000;
-constexpr size_t kElementBytes = 4;  // of the job's float32
+constexpr size_t kElementBytes = 4;  // the job's calls are of float32
 
-// The names stand in the order of NCCL's enum.
+// Names in the order of NCCL's enum.
 constexpr const char* kAlgorithms[] = {"Tree",     "Ring", "CollNetDirect", "CollNetChain", "NVLS",
                                        "NVLSTree", "PAT"};
 constexpr const char* kProtocols[] = {"LL", "LL128", "Simple"};
 
 const ncclProfiler_v7_t* g_object = nullptr;
-const ncclTuner_v3_t* g_tuner = nullptr;  // the object's
-std::mutex g_mutex;                       // guards what follows
+const ncclTuner_v3_t* g_tuner = nullptr;  // the object's tuner
+std::mutex g_mutex;                       // guards all variables below
 std::map<const void*, uint64_t>
     g_duration_ns;                           // by a collective's handle, of which the object has some hundred
 std::map<const void*, uint64_t> g_end_ns;    // by a running channel's handle
-uint64_t g_clock_ns = kBeginNs;              // what all collectives so far take
-std::minstd_rand g_noise;                    // its seed is the same in each run
-uint64_t g_events = 0;                       // recorded so far
-std::map<const void*, uint64_t> g_event_ns;  // by hostccl's handle, when it was recorded last
+uint64_t g_clock_ns = kBeginNs;              // sum of the durations of all collectives so far
+std::minstd_rand g_noise;                    // begins with the same seed in each run
+uint64_t g_events = 0;                       // number of events recorded so far
+std::map<const void*, uint64_t> g_event_ns;  // time of the last recording, by hostccl's handle
 
 std::string Variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -82,7 +83,8 @@ uint64_t DurationNs(const std::string& algorithm, const std::string& protocol, i
   return static_cast<uint64_t>(ns * FactorOf(config) * FactorOfNow());
 }
 
-// The collective's time passes on the clock of events, and MODEL_SLEEP times of it on this thread.
+// Advances the clock of events by the collective's duration, and sleeps MODEL_SLEEP times as long on this
+// thread.
 void LetPass(uint64_t duration_ns) {
   {
     const std::lock_guard lock(g_mutex);

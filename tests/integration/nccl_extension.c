@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
-   A library that uses NCCL, as a Python extension does: one rank, `calls` all-reduces. */
+   A library that uses NCCL, as a Python extension does. Its one rank makes `calls` AllReduces and Bcasts. */
 #include <stddef.h>
 
 #include "src/nccl_abi/host_stream.h"
 #include "src/nccl_abi/nccl_api.h"
 
-/* What a statically linked NCCL carries. */
+/* Contains the version text, as a library does that is statically linked to NCCL. */
 __attribute__((visibility("default"))) const char* UsedNccl(void) {
   return NCCL_VERSION_TEXT;
 }

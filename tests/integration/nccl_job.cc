@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a small NCCL job, a plain program without any knowledge of DynamICCL: collectives of several
-// sizes, in and out of groups, with checked results. RANK and WORLD_SIZE come from the environment.
+// One rank of a small NCCL job. It issues collectives of several sizes, alone and in groups, and checks their
+// results. RANK and WORLD_SIZE come from the environment.
 //   nccl_job <file for the unique id> [rounds] [split] [many] [fork] [threads] [all] [peers] [stalls]
 //            [grouped] [simulated] [nonblocking] [ends] [shrink] [ctas] [oldctas] [splitdefault] [sums]
-//            [several]
-// values: $JOB_STEPS steps of small calls, each of which begins by reading the live value "bucket" and
-// writing it to the file values.<rank>; a random rank proposes another one now and then. Rank $JOB_DIES dies
-// in step $JOB_DIES_IN. several: three communicators of all ranks made in one group, by rank $JOB_APART one
-// after another, and used one by one and together. A rank with $JOB_LATE_UNTIL begins when that file says "as
-// the program asks". ctas: the communicator's ncclConfig_t has $JOB_MIN_CTAS, $JOB_MAX_CTAS and
-// $JOB_NVLS_CTAS, where they are set. oldctas: the same, but the configuration says that it is as short as
-// NCCL 2.14's, before both. splitdefault: split, with a configuration that sets nothing in place of none.
-// grouped: the communicator is made in a group. simulated: the same, and ncclGroupSimulateEnd ends the group.
-// shrink: rank $JOB_DIES dies after its rounds; the others go on without it.
-// ends: the process ends as $JOB_ENDS says, with its communicator alive.
-// sums: large sums of numbers that round, the bits of the last ones printed: they tell in which order the
-// ranks' parts were added, and with it the size of chunks. stalls: rounds of 500 small calls with random
-// stalls, and more of them while the file $JOB_GOES_ON exists.
+//            [several] [values]
+// A rank with $JOB_LATE_UNTIL begins when that file contains "as the program asks". Some of the words:
+//   values: $JOB_STEPS steps of small calls. Each step begins by reading the live value "bucket" and writing
+//     it to the file values.<rank>. Now and then a random rank proposes another value. Rank $JOB_DIES dies in
+//     step $JOB_DIES_IN.
+//   several: makes three communicators of all ranks in one group, and uses them separately and together. Rank
+//     $JOB_APART makes them one by one.
+//   ctas: the communicator's ncclConfig_t has $JOB_MIN_CTAS, $JOB_MAX_CTAS and $JOB_NVLS_CTAS, where set.
+//   oldctas: the same, but the configuration has the size of NCCL 2.14's and ends before these members.
+//   splitdefault: like split, but with a configuration that sets nothing. split uses no configuration.
+//   grouped: makes the communicator in a group.
+//   simulated: the same, but ncclGroupSimulateEnd ends the group.
+//   shrink: rank $JOB_DIES dies after its rounds, and the others continue without it.
+//   ends: the process ends as $JOB_ENDS says, while its communicator is alive.
+//   sums: makes large sums of numbers that are rounded, and prints a digest of the last result. It shows in
+//     which order the ranks' parts were added, which depends on the size of chunks.
+//   stalls: rounds of 500 small calls with random stalls. There are more rounds while the file $JOB_GOES_ON
+//     exists.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,7 +95,7 @@ void Group(const Rank& rank, size_t count) {
   if (a[0] != static_cast<float>(rank.n_ranks)) Fail("wrong group sum", static_cast<int>(a[0]));
 }
 
-// Sends data between two ranks. The other ranks know nothing about it.
+// Sends data from rank 0 to rank 1. The other ranks take no part.
 void SendToNeighbour(const Rank& rank) {
   if (rank.rank > 1) return;
   std::vector<float> data(100, static_cast<float>(rank.rank));
@@ -103,13 +107,13 @@ void SendToNeighbour(const Rank& rank) {
   if (data[0] != 0) Fail("wrong data received", static_cast<int>(data[0]));
 }
 
-// Sleeps for a random time, so that ranks are apart.
+// Sleeps for a random time, so that ranks are at different calls.
 void Dawdle(const Rank& rank) {
   static thread_local std::minstd_rand random(static_cast<unsigned>(rank.rank) * 7919 + 1);
   ::usleep(static_cast<unsigned>(random() % 3000));
 }
 
-// The memory that the program reports: a twentieth is left.
+// The memory that the program reports. A twentieth of it is free.
 constexpr long long kTotalBytes = 80LL << 30;
 constexpr long long kFreeBytes = kTotalBytes / 20;
 
@@ -232,8 +236,8 @@ void UseWithStallsAndDestroy(Rank rank, int rounds) {
   CHECK_NCCL(ncclCommDestroy(rank.comm));
 }
 
-// A step's calls follow its bucket, so that ranks that read different numbers hang or fail. $JOB_SEED decides
-// who proposes what in which step.
+// The calls of a step depend on its bucket, so ranks that read different values hang or fail. $JOB_SEED
+// decides which rank proposes which value in which step.
 void ReadValuesAndDestroy(const std::string& path, Rank world) {
   CHECK_NCCL(hostcclStreamCreate(&world.stream));
   std::ofstream log(std::filesystem::path(path).parent_path() / ("values." + std::to_string(world.rank)));
@@ -254,8 +258,8 @@ void ReadValuesAndDestroy(const std::string& path, Rank world) {
   log << "after " << dynamiccl::agree::Value("bucket", 4) << std::endl;
 }
 
-// Waits until the process that runs the job says that the rank has ended. Until then a socket of the dead
-// rank may still answer.
+// Waits until the process that runs the job reports that the rank has ended. Before that, a socket of the
+// dead rank may still answer.
 void AwaitEndOfRank(const std::filesystem::path& place_of_id, int rank) {
   const auto told = place_of_id.parent_path() / ("ended." + std::to_string(rank));
   while (!std::filesystem::exists(told)) ::usleep(2000);
@@ -397,7 +401,7 @@ void UseSeveralOfOneGroup(const std::string& path, const Rank& like, int rounds)
   }
 }
 
-// Ends the process as $JOB_ENDS says, with its communicator alive.
+// Ends the process as $JOB_ENDS says, while its communicator is alive.
 void End() {
   const std::string how = std::getenv("JOB_ENDS");
   constexpr int kCode = 7;
@@ -414,7 +418,7 @@ void End() {
 
 void SplitAsAsked(const Rank& world, const std::set<std::string>& extras) {
   ncclConfig_t nothing = DYNAMICCL_NCCL_CONFIG_INITIALIZER;
-  // The second call of each size shows who chooses.
+  // NCCL decides the first call of each size; the second call shows who decides later ones.
   const int rounds = extras.contains("ctas") ? 2 : 1;
   if (extras.contains("split")) Split(world, nullptr, rounds);
   if (extras.contains("splitdefault")) Split(world, &nothing, rounds);

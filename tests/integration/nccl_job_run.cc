@@ -21,7 +21,7 @@
 namespace dynamiccl::testing {
 namespace {
 
-// Variables that could change the job from outside; its ranks do not inherit them.
+// Variables that could change the job from outside. Its ranks do not inherit them.
 const char* const kForgotten[] = {"NCCL_ALGO",       "NCCL_PROTO",      "NCCL_TUNER_PLUGIN",
                                   "NCCL_DEBUG",      "DYNAMICCL_MODE",  "DYNAMICCL_POLICY",
                                   "DYNAMICCL_RULES", "DYNAMICCL_TRACE", "HOSTCCL_TOPOLOGY"};
@@ -72,7 +72,7 @@ void SendToFile(const std::string& path, int descriptor) {
   ::_exit(127);
 }
 
-// Returns the exit code, or 128 and the signal. Ranks that continue without this one wait for the file.
+// Returns the exit code, or 128 plus the signal. Ranks that continue without this rank wait for the file.
 int AwaitEnd(pid_t pid, size_t rank, const std::string& folder) {
   int status = 0;
   ::waitpid(pid, &status, 0);

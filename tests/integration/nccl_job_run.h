@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts the ranks of tests/integration/nccl_job.cc as processes over hostccl and collects what they leave
-// behind.
+// Starts the ranks of tests/integration/nccl_job.cc as processes over hostccl, and collects their results.
 #pragma once
 
 #include <map>
@@ -16,19 +15,19 @@ struct JobOptions {
   std::string rounds = "3";  // a size's first call is left to NCCL
   std::vector<std::string> extras;
   bool preload = true;
-  bool audit = false;                         // libdynamiccl-audit.so as well
-  std::string also_preload;                   // an object that stands behind ours
-  Environment environment;                    // of every rank; "%d" in a value is the job's folder
-  std::map<int, Environment> environment_of;  // of one rank, on top
-  std::vector<int> without_preload;           // ranks that go without the object
-  std::map<int, std::string> preload_of;      // of one rank, in place of the object
-  std::vector<std::string> under;             // a program and its arguments, which run the rank
-  unsigned seconds = 50;  // a rank that hangs ends then, so that it does not outlive the test
+  bool audit = false;                         // also load libdynamiccl-audit.so
+  std::string also_preload;                   // an object preloaded behind ours
+  Environment environment;                    // for all ranks; "%d" in a value is the job's folder
+  std::map<int, Environment> environment_of;  // for single ranks, in addition
+  std::vector<int> without_preload;           // ranks that do not load the object
+  std::map<int, std::string> preload_of;      // for single ranks, instead of the object
+  std::vector<std::string> under;             // a program and its arguments that run the rank
+  unsigned seconds = 50;                      // a rank that hangs is ended after this time
 };
 
 struct JobResult {
   std::vector<int> exit_codes;
-  std::vector<std::string> output;  // standard output and error, by rank
+  std::vector<std::string> output;  // standard output and error of each rank
   std::string folder;               // kept until the test ends
   double seconds = 0;
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# NVIDIA's example tuner and Inspector profiler, built from public source, loaded unchanged into hostccl.
+# Builds NVIDIA's example tuner and Inspector profiler from public source, and loads them unchanged into hostccl.
 # usage: nvidia_plugins.sh FOLDER [PATH_TO_dynamiccl]
 #   FOLDER   outside the source tree; receives NVIDIA's sources, CUDA's headers (from PyPI) and what is built.
-#            A checkout of github.com/NVIDIA/nccl that is already there as FOLDER/nccl is used as it is.
-# Needs a network, git, pip and gcc; no GPU: the Inspector asks CUDA only for the number and the id of the
-# device, and a stand-in of five functions answers that.
+#            A checkout of github.com/NVIDIA/nccl that already exists as FOLDER/nccl is used as it is.
+# Needs a network, git, pip and gcc, but no GPU. The Inspector asks CUDA only for the number and the id of the device; a
+# stand-in of five functions answers.
 set -euo pipefail
 folder="$(mkdir -p "$1" && cd "$1" && pwd)"
 dynamiccl="${2:-dynamiccl}"

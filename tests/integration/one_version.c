@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
-   A plugin with one version of one interface, DYNAMICCL_SYMBOL, taken from the libdynamiccl.so at
-   TEST_DYNAMICCL: what a release of NCCL sees that knows no newer version. */
+   A plugin with one version of one interface, DYNAMICCL_SYMBOL, which it takes from the libdynamiccl.so at
+   TEST_DYNAMICCL. A release of NCCL that knows no newer version sees the same. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

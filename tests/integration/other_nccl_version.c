@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded behind the object on one rank: an NCCL of another version, as far as one can ask it.
+// Preloaded behind the object on one rank. It makes ncclGetVersion return another version of NCCL.
 #include "src/nccl_abi/nccl_api.h"
 
 #define SHOWN __attribute__((visibility("default")))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests every version of the plugin interfaces in jobs over hostccl. Ranks must decide alike, whichever
-// version a release of NCCL finds.
+// Tests every version of the plugin interfaces in jobs over hostccl. All ranks must decide the same,
+// whichever version a release of NCCL finds.
 #include <fmt/format.h>
 
 #include <regex>
@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Rules that every version may apply. Version 2 names only what every machine has.
+// Rules that every version can apply. They use only what version 2 has on every machine.
 constexpr const char* kRules =
     "allreduce,0,2000,tree,simple,2,-1,-1\n"
     "allreduce,2001,100000000,ring,ll,3,-1,-1\n"
@@ -63,7 +63,7 @@ TEST_F(TunerDoors, AllVersionsDecideTheSameInBothFamiliesOfReleases) {
       EXPECT_EQ(decisions, newest);
     }
   }
-  // Four rounds of sixteen calls and a group of two; each situation's first call is NCCL's.
+  // Four rounds of sixteen calls and a group of two. NCCL decides the first call of each situation.
   EXPECT_EQ(newest.size(), 4u * 18);
   size_t ruled = 0;
   for (const std::string& line : newest) ruled += line.ends_with(" rule v1") ? 1 : 0;
@@ -83,7 +83,7 @@ TEST_F(TunerDoors, PolicyIsUsedThroughTheVersionsThatTellNoConstants) {
   }
 }
 
-// NCCL 2.21 prefers what a tuner names to what the user pinned.
+// In NCCL 2.21, a tuner's choice overrides what the user pinned.
 TEST_F(TunerDoors, Version2NamesNothingWhereTheUserPinnedPairs) {
   JobOptions options = Options(2, "2.30");
   options.environment["NCCL_PROTO"] = "LL";
@@ -93,7 +93,7 @@ TEST_F(TunerDoors, Version2NamesNothingWhereTheUserPinnedPairs) {
   EXPECT_THAT(Choices(job), Each(HasSubstr(" proto LL ")));
 }
 
-// Returns the decisions of each communicator. The first 16 letters of a line are its name.
+// Returns the decisions by communicator. The first 16 letters of a line name the communicator.
 std::map<std::string, std::vector<std::string>> ByCommunicator(const std::string& log) {
   std::map<std::string, std::vector<std::string>> decisions;
   for (const std::string& line : LinesWith(log, " "))
@@ -101,14 +101,14 @@ std::map<std::string, std::vector<std::string>> ByCommunicator(const std::string
   return decisions;
 }
 
-// Versions before 5 do not say which communicator NCCL initialises, and NCCL initialises on threads of its
-// own.
+// Before version 5, NCCL does not tell the tuner which communicator it initialises, and it initialises on its
+// own threads.
 class SeveralOfOneSizeInAGroup : public TunerDoors {
  protected:
   JobOptions Options(int version) {
     JobOptions options = TunerDoors::Options(version, "2.30");
     options.extras = {"several"};
-    // Ranks wait for a late rank during a twentieth of this time for each situation.
+    // In each situation, ranks wait for a late rank for a twentieth of this time.
     options.environment["DYNAMICCL_ATTEST_TIMEOUT_MS"] = "20000";
     return options;
   }
@@ -126,7 +126,8 @@ TEST_F(SeveralOfOneSizeInAGroup, AttestAtTheirFirstCalls) {
     for (const auto& [communicator, lines] : decisions) {
       const auto ruled = std::count_if(lines.begin(), lines.end(),
                                        [](const std::string& line) { return line.ends_with(" rule v1"); });
-      // As in a job with one: four rounds of 18 calls, of which each situation's first is NCCL's.
+      // A job with one communicator has as many: four rounds of 18 calls. NCCL decides the first call of each
+      // situation.
       EXPECT_GT(ruled, 40) << communicator;
     }
   }
@@ -145,7 +146,7 @@ TEST_F(SeveralOfOneSizeInAGroup, AreNcclsWhereARankDiffers) {
   }
 }
 
-// The rank that made them one by one can distinguish them and attests at once; the others cannot.
+// The rank that made its communicators one by one can tell them apart and attests at once. The others cannot.
 TEST_F(SeveralOfOneSizeInAGroup, AreNcclsWhereARankMadeThemOneByOne) {
   JobOptions options = Options(4);
   options.environment["JOB_APART"] = "2";
@@ -159,7 +160,7 @@ TEST_F(SeveralOfOneSizeInAGroup, AreNcclsWhereARankMadeThemOneByOne) {
 
 class ChunkSizes : public TunerDoors {
  protected:
-  // Returns the sums that the ranks printed, which must be equal on all.
+  // Returns the digests of the sums that the ranks printed. They must be equal on all ranks.
   std::string SumsWith(int version, const std::string& release, const std::string& chunk) {
     return SumsWith(Options(version, release), chunk);
   }
@@ -187,7 +188,7 @@ TEST_F(ChunkSizes, OfRulesAreUsedThroughVersion6) {
     EXPECT_EQ(SumsWith(7, release, "chunk_bytes = 4096\n"), small);
     EXPECT_NE(small, by_nccl);
     EXPECT_NE(SumsWith(6, release, "chunk_bytes = \"16K\"\n"), small);
-    // hostccl's own for Ring under Simple.
+    // hostccl itself uses this chunk size for Ring/Simple.
     EXPECT_EQ(SumsWith(6, release, "chunk_bytes = \"256K\"\n"), by_nccl);
     EXPECT_THAT(job_.AllOutput(), Not(HasSubstr("chunk_bytes")));
   }
@@ -210,7 +211,7 @@ TEST_F(ChunkSizes, AreNotAskedForBeforeVersion6WhichIsSaidOnce) {
     EXPECT_EQ(LinesWith(said, "'chunk_bytes' of the rules is not used").size(), 1u);
 }
 
-// Before the ranks have agreed, calls and their chunks are NCCL's choice.
+// Until the ranks have agreed, NCCL decides the calls and their chunks.
 TEST_F(ChunkSizes, WaitForTheAgreementOfTheRanks) {
   JobOptions options = Options(6, "2.32");
   options.extras = {"sums"};
@@ -229,7 +230,8 @@ TEST_F(ChunkSizes, WaitForTheAgreementOfTheRanks) {
   EXPECT_NE(sums("chunk_bytes = 4096\n"), by_nccl);
 }
 
-// 25 rounds of 17 calls, one of them a group of two: 425 numbers, windows at 330, 331, 420 and 421.
+// 25 rounds of 17 numbers (16 calls and a group of two) are 425 numbers. The calls 330, 331, 420 and 421 are
+// timed.
 class ProfilerDoors : public JobTest {
  protected:
   JobOptions Options(int version) {
@@ -242,8 +244,7 @@ class ProfilerDoors : public JobTest {
     return options;
   }
 
-  // Returns the numbers of a rank's timed calls, one for each timed collective, and the number of all its
-  // calls.
+  // Returns the call numbers of a rank's timed collectives, and the number of all its calls.
   static std::pair<std::vector<uint64_t>, size_t> TimedCalls(const JobResult& job, int rank,
                                                              DurationSource source) {
     std::pair<std::vector<uint64_t>, size_t> timed;
@@ -290,8 +291,8 @@ TEST_F(ProfilerDoors, WithoutBeingAskedNothingIsTimed) {
   EXPECT_TRUE(TimedCalls(job, 0, DurationSource::kNone).first.empty());
 }
 
-// Preloading alone is enough, and so are the plugins' variables. With all of these there is still one
-// instance.
+// Preloading alone is enough, and so are the plugin variables alone. With both, the object must still exist
+// only once.
 class WaysToLoad : public JobTest {
  protected:
   JobOptions Options() {
@@ -314,12 +315,13 @@ class WaysToLoad : public JobTest {
     EXPECT_EQ(LinesWith(job.output[0], "TUNER/Plugin: Using DynamICCL (v7)").size(), 1u) << job.output[0];
     EXPECT_EQ(LinesWith(job.output[0], "PROFILER/Plugin: Loaded DynamICCL (v7)").size(), 1u) << job.output[0];
     ExpectEqualLogs(job, 2);
-    // A second instance would ask, decide and log a second time.
+    // A second instance would be asked, decide and log a second time.
     EXPECT_EQ(LinesWith(job.Text("decisions.0"), " AllReduce 4 ").size(), 20u);
     EXPECT_GE(LinesWith(job.Text("decisions.0"), " policy v1").size(), 19u) << job.Text("decisions.0");
   }
 
-  // Requires that the trace has each call and each decision once, and that the calls of one window are timed.
+  // Requires that the trace has each call and each decision once, and that the calls of one timing window are
+  // timed.
   static void ExpectOneTrace(const JobResult& job) {
     const auto trace = ReadTrace(job.folder + "/t.0.ctrace");
     ASSERT_TRUE(trace) << trace.error().message;
@@ -354,8 +356,8 @@ TEST_F(WaysToLoad, ThePluginVariablesAloneAreEnough) {
   EXPECT_THAT(job.AllOutput(), Not(HasSubstr("keeps NCCL's choice")));
 }
 
-// Calls are not seen, but NCCL's questions tell the LSTM enough to apply rules by phase, equally on all
-// ranks.
+// The object does not see calls, but NCCL's questions tell the LSTM enough to apply rules by phase. All ranks
+// must apply them equally.
 TEST_F(WaysToLoad, ThePluginAloneTakesRulesByWhatQuestionsTell) {
   const std::string policy = folder_ + "/random.dcpolicy";
   ASSERT_TRUE(WritePolicyFile(policy, *test::MakeRandomPolicy(5)));

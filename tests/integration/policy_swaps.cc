@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces the policy file of a job of several processes over hostccl whose ranks stall at random, and
-// compares their decisions. All ranks must take up every new policy at the same call. With --guarded the
-// guard also changes tables, and uses trials and samples. Exit code 0 if all of this holds.
+// Replaces the policy file of a job of several processes over hostccl whose ranks stall at random. All ranks
+// must use every new policy from the same call on. With --guarded the guard also changes tables, and uses
+// trials and samples. The exit code is 0 if all decisions agree.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -52,7 +52,7 @@ std::optional<LoggedLine> Parse(std::string_view line) {
   return parsed;
 }
 
-// Follows a log that is being written.
+// Follows a decision log while it is being written.
 class LogTail {
  public:
   explicit LogTail(std::string path) : path_(std::move(path)) {}
@@ -84,7 +84,7 @@ struct Findings {
 };
 
 // Checks a log. Calls must follow each other without a gap, and versions must never go back. If the policy
-// alone decides, each version has one protocol, which differs from the one before.
+// alone decides, each version has one protocol, which differs from that of the version before.
 class LogChecker {
  public:
   explicit LogChecker(bool guarded) : guarded_(guarded) {}
@@ -176,8 +176,8 @@ class SwappedJob {
     fs::rename(folder_ + "/next", folder_ + "/p.dcpolicy");
   }
 
-  // Replaces the policy each time the version before is in use. Returns how often. After that the job may
-  // end.
+  // Replaces the policy each time the previous one is in use, and then lets the job end. Returns the number
+  // of replacements.
   int SwapWhileItRuns(const std::future<JobResult>& job) const {
     LogTail log(folder_ + "/decisions.0");
     uint32_t in_use = 0;

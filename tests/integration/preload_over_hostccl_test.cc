@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the preloaded object in jobs of several processes over hostccl: what it changes, and what it must not
-// change.
+// Tests the preloaded object in jobs of several processes over hostccl: what it must change, and what it must
+// not.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ TEST_F(PreloadOverHostccl, TraceHoldsEveryCallWithNumbersEqualOnAllRanks) {
           {record.call_number, record.collective, record.bytes, record.index_in_group, record.group_size});
     }
   }
-  // Two rounds of four sizes of four calls, and a group of two that is one call number.
+  // Two rounds of four sizes of four calls, and a group of two. The group is one call number.
   ASSERT_EQ(calls[0].size(), 2u * (4 * 4 + 2));
   EXPECT_EQ(std::get<0>(calls[0].back()), 2u * (4 * 4 + 1) - 1);
   EXPECT_EQ(calls[0].back(), (std::tuple<uint64_t, int, uint64_t, int, int>{33, 1, 12000, 1, 2}));
@@ -84,7 +84,8 @@ TEST_F(PreloadOverHostccl, RulesAreObeyedAndAllRanksDecideTheSame) {
   EXPECT_THAT(Choices(job), ::testing::Contains(HasSubstr(
                                 "AllGather: 1024 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..2}")));
   EXPECT_THAT(job.AllOutput(), Not(HasSubstr("keeps NCCL's choice")));
-  // 20 communicators of all ranks, 20 children of all: the halves of the second split have different members.
+  // The job has 20 communicators of all ranks and 20 children of all ranks. The halves of the second split
+  // are not compared, because their members differ.
   const std::string first = job.Text("decisions.0");
   EXPECT_GT(LinesWith(first, " rule v1").size(), 20u);
   const std::string id = first.substr(0, 16);
@@ -113,7 +114,7 @@ TEST_F(PreloadOverHostccl, RecognisedRolesAreEqualOnRanksThatRunApart) {
                                              {"DYNAMICCL_DECISION_LOG", "%d/decisions.%r"}}});
   ASSERT_TRUE(job.ok()) << job.AllOutput();
   const std::string first = job.Text("decisions.0");
-  // The communicator of all ranks; a random network sees some role or other in most calls.
+  // Decisions on the communicator of all ranks. A random network recognises some role in most calls.
   const std::vector<std::string> world =
       LinesWith(first, first.substr(first.rfind('\n', first.size() - 2) + 1, 16));
   EXPECT_GT(world.size(), 500u);
@@ -123,8 +124,8 @@ TEST_F(PreloadOverHostccl, RecognisedRolesAreEqualOnRanksThatRunApart) {
   }
 }
 
-// Rules by phase, stage and role hold on all ranks at the same calls: a call whose ranks used different
-// configs would have wrong sums, which the job checks.
+// Rules by phase, stage and role must hold on all ranks at the same calls. If ranks used different configs
+// for a call, its sums would be wrong, which the job checks.
 TEST_F(PreloadOverHostccl, RulesByWhatIsRecognisedHoldOnAllRanksAlike) {
   ASSERT_TRUE(WritePolicyFile(folder_ + "/random", *test::MakeRandomPolicy(5)));
   std::string rules;
@@ -175,8 +176,8 @@ TEST_F(PreloadOverHostccl, RulesByPhaseWithoutAPolicyAreSaidOnceAndMatchNothing)
               HasSubstr("rules name a role, phase or stage, which only a policy recognises"));
 }
 
-// The user chains to a tuner that changes NCCL's offer on one rank only. Nothing that is attested before the
-// first call shows this.
+// The user chains to a tuner that changes NCCL's offer on one rank only. What ranks attest before the first
+// call does not show this.
 TEST_F(PreloadOverHostccl, OfferThatDiffersOnOneRankMeansDefaultOnAllAndIsNamed) {
   JobOptions options{.n_ranks = 3, .rounds = "8"};
   options.environment = {{"DYNAMICCL_RULES", File("r.csv", "allreduce,0,1000000000,tree,ll128,2,-1,-1\n")},
@@ -233,7 +234,7 @@ TEST_F(PreloadOverHostccl, OneRankThatDiffersPutsAllRanksOnTheDefaultAtOnce) {
     EXPECT_THAT(job.output[0], HasSubstr(difference.line)) << difference.name;
     EXPECT_THAT(job.output[0], HasSubstr("rank 1")) << difference.name;
     EXPECT_THAT(job.output[2], HasSubstr("rank 2 keeps NCCL's choice")) << difference.name;
-    // Far below the time-out: nobody waited for it.
+    // This is far below the time-out, so no rank waited for it.
     EXPECT_LT(job.seconds, 15) << difference.name;
   }
 }
@@ -251,7 +252,7 @@ TEST_F(PreloadOverHostccl, RankWithoutTheObjectMeansDefaultAfterTheTimeoutAndNoS
     EXPECT_TRUE(job.ok()) << job.AllOutput();
     EXPECT_EQ(Choices(job), Choices(plain));
     EXPECT_THAT(job.output[0], HasSubstr("2 of 3 ranks pledged in time; missing " + std::to_string(rank)));
-    // One wait of a second, not one for each of the twenty communicators.
+    // The ranks wait one second once, not for each of the twenty communicators.
     EXPECT_LT(job.seconds, 12);
   }
 }
@@ -303,7 +304,7 @@ TEST_F(PreloadOverHostccl, WhatTheUserPinnedWins) {
       1u);
 }
 
-// Lines of a decision log, by how the channels of a rule for Ring/Simple/1 came out.
+// Numbers of decisions by a rule for Ring/Simple/1: those with the rule's channels and those with NCCL's.
 struct RuledChannels {
   size_t by_rule = 0;
   size_t by_nccl = 0;
@@ -335,7 +336,7 @@ TEST_F(CommunicatorsWithCtas, KeepNcclsChannelsAndTakeTheRest) {
   const RuledChannels ruled = ChannelsIn(job.Text("decisions.0"));
   EXPECT_EQ(ruled.by_rule, 0u) << job.Text("decisions.0");
   EXPECT_GT(ruled.by_nccl, 6u) << job.Text("decisions.0");
-  // hostccl's own number without emulated links is one; the program's minCTAs raises it.
+  // Without emulated links hostccl itself uses one channel. The program's minCTAs raises this to two.
   EXPECT_THAT(Choices(job), ::testing::Contains(HasSubstr(
                                 "AllReduce: 280000 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}")));
   for (const std::string& said : job.output)
@@ -344,7 +345,8 @@ TEST_F(CommunicatorsWithCtas, KeepNcclsChannelsAndTakeTheRest) {
         1u);
 }
 
-// As NCCL does, a child without a configuration has its parent's, and one with has all of its own.
+// As in NCCL, a child without a configuration inherits its parent's. A child with a configuration inherits
+// nothing.
 TEST_F(CommunicatorsWithCtas, HandThemToChildrenWithoutAConfiguration) {
   const JobResult inherited = RunWith({"ctas", "split"});
   const RuledChannels all = ChannelsIn(inherited.Text("decisions.0"));
@@ -356,7 +358,7 @@ TEST_F(CommunicatorsWithCtas, HandThemToChildrenWithoutAConfiguration) {
   EXPECT_EQ(own.by_nccl, ChannelsIn(RunWith({"ctas"}).Text("decisions.0")).by_nccl);
 }
 
-// The bytes after the end of a shorter configuration do not belong to the program.
+// The object must not read the bytes after the end of a shorter configuration.
 TEST_F(CommunicatorsWithCtas, AreThoseWhoseConfigurationIsLongEnough) {
   const JobResult job = RunWith({"oldctas"});
   const RuledChannels ruled = ChannelsIn(job.Text("decisions.0"));
@@ -398,8 +400,8 @@ TEST_F(PreloadOverHostccl, TunerOfTheUserIsTheDefaultBehindOurs) {
       ::testing::Contains(HasSubstr("AllReduce: 4 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}")));
 }
 
-// NCCL would have found a tuner by its default name, inside the network plugin, or in a file. Each must be
-// chained to.
+// NCCL would find a tuner by its default name, inside the network plugin, or in a file. DynamICCL must chain
+// to each.
 TEST_F(PreloadOverHostccl, TunerIsChainedToWhereverNcclWouldHaveFoundIt) {
   std::filesystem::create_symlink(DYNAMICCL_TEST_BASIC_TUNER, folder_ + "/libnccl-tuner.so");
   const Environment ways[] = {

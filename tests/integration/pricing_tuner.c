@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
-   A tuner plugin that only edits the constants of the cost model, as NVIDIA's example does from its file:
-   with TEST_PRICE_TREE_LL128 set, Tree/LL128 costs so much on this rank that it counts as not offered. */
+   A tuner plugin that only edits the constants of the cost model, as NVIDIA's example plugin does from its
+   file. If TEST_PRICE_TREE_LL128 is set, Tree/LL128 costs so much on this rank that it counts as not
+   offered. */
 #include <stdlib.h>
 
 #include "src/nccl_abi/tuner_v5.h"

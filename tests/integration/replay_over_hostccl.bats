@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# A replay issues what was recorded: over hostccl, recorded again, compared. Needs DYNAMICCL_BIN and DYNAMICCL_SOURCE.
+# Tests that a replay issues what was recorded. The replay runs over hostccl, is recorded again, and is compared. Needs
+# DYNAMICCL_BIN and DYNAMICCL_SOURCE.
 
 setup() {
   cd "$BATS_TEST_TMPDIR"
@@ -31,7 +32,7 @@ operations() {
   [ "$status" -eq 0 ]
 }
 
-# of_each_rank TRACE: what every rank issued, as one hash a rank
+# of_each_rank TRACE: one hash per rank of what the rank issued
 of_each_rank() {
   "$DYNAMICCL_BIN" trace show "$1" --json | python3 -c 'import json,sys; print(*json.load(sys.stdin)["operations"])'
 }
@@ -49,7 +50,7 @@ of_each_rank() {
   [[ "$output" == *" 0 wrong"* ]]
 }
 
-# simulated TRACE OPTION...: what every rank issued in virtual time, as one hash a rank
+# simulated TRACE OPTION...: one hash per rank of what the rank issued in virtual time
 simulated() {
   "$DYNAMICCL_BIN" replay "$@" --simulate dgx-h100 --json | python3 -c 'import json,sys; print(*json.load(sys.stdin)["operations_of_ranks"])'
 }
@@ -62,7 +63,7 @@ simulated() {
   [ "$recorded" = "$(of_each_rank again.ctrace)" ]
   [ "$recorded" = "$(simulated run.ctrace)" ]
   [ "$recorded" = "$(simulated run.ctrace --paced)" ]
-  # A window; and the same calls of another type.
+  # Compares a part of the trace, and a run with the same calls of another data type.
   [ "$(simulated run.ctrace --first 3 --count 5 | cut -d' ' -f1)" = "$(operations run.ctrace --first 3 --count 5)" ]
   "$DYNAMICCL_BIN" record -o other.ctrace -n 3 --hostccl -- "$DYNAMICCL_BIN" bench reduce_scatter -d half -b 4K -e 1M -f 4 -n 3 --singles 20 > bench.txt
   [ "$recorded" != "$(of_each_rank other.ctrace)" ]

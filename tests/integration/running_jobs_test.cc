@@ -32,7 +32,7 @@ Answer Ask(const std::vector<std::string>& words) {
   return answer;
 }
 
-// Runs a job of two ranks in mode adaptive, which records, until End().
+// Runs a job of two ranks in mode adaptive until End(). The job writes traces.
 class RunningJob : public JobTest {
  protected:
   void SetUp() override {
@@ -95,7 +95,7 @@ TEST_F(RunningJob, IsListedByCtlWithItsPolicyAndTrace) {
   }
   EXPECT_EQ(ranks, (std::set<int>{0, 1}));
   const std::string text = Ask({"ctl", "status"}).output, metrics = folder_ + "/0.prom";
-  if (!std::filesystem::exists(metrics)) {  // as long as the job is younger than 10 s
+  if (!std::filesystem::exists(metrics)) {  // the file is first written after 10 s
     EXPECT_THAT(text, HasSubstr("decisions  not known yet: " + metrics + " is written every 10 s"));
   }
   EXPECT_TRUE(End().ok());

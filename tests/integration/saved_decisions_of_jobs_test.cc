@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the choices of a run can be saved and used by another run.
+// Tests that the choices of one run can be saved and used by another run.
 #include "src/decision/saved_decisions.h"
 #include "tests/integration/job_fixture.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that treats NCCL roughly; ranks are threads. The word says how:
+// A program that treats NCCL roughly. Its ranks are threads. One word names the test:
 //   stressed_job <unused> <times> signals | fork | threads | hundred | abort | leave |
 //                                 late | reopen <object>
-// Prints "init <us>" for hundred: the time that the slower rank took to make its communicators.
+// For "hundred" it prints "init <us>": the time that rank 0 took to make its communicators.
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -38,7 +38,7 @@ ncclUniqueId NewId() {
   return id;
 }
 
-// One rank's end of a communicator.
+// One rank's handle of a communicator, with its stream.
 struct End {
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
@@ -68,7 +68,7 @@ void OnRanks(int n_ranks, Function function) {
 
 std::atomic<int> g_signals{0};
 
-// 10 kHz of a signal whose handler interrupts system calls.
+// Runs calls under a signal of 10 kHz whose handler interrupts system calls.
 void Signals(int times) {
   struct sigaction action {};
   action.sa_handler = [](int) { g_signals.fetch_add(1, std::memory_order_relaxed); };
@@ -86,12 +86,12 @@ void Signals(int times) {
     for (int i = 0; i < times; ++i) end.Sum(2, static_cast<size_t>(1 + i % 5000));
     end.Close();
   });
-  // What the calls need not have lasted long enough for.
+  // Waits for a first signal, in case the calls were too short for one.
   while (g_signals.load() == 0) std::this_thread::yield();
   REQUIRE(::timer_delete(timer) == 0);
 }
 
-// One rank forks while the other issues; the children ask NCCL something and end.
+// One rank forks while the other issues calls. Each child asks NCCL for its version and ends.
 void Forks(int times) {
   const ncclUniqueId id = NewId();
   OnRanks(2, [&](int rank) {
@@ -108,7 +108,7 @@ void Forks(int times) {
   });
 }
 
-// Eight communicators in four threads.
+// Uses two communicators of four ranks, so eight handles, in four threads.
 void Threads(int times) {
   const ncclUniqueId ids[2] = {NewId(), NewId()};
   OnRanks(4, [&](int rank) {
@@ -136,7 +136,7 @@ void Hundred(int times) {
   std::printf("init %ld\n", static_cast<long>(slower_us.load()));
 }
 
-// A rank waits for one that never comes; another thread ends that.
+// Rank 0 waits in a call that rank 1 never makes. Another thread aborts the communicator.
 void Abort(int times) {
   for (int i = 0; i < times; ++i) {
     const ncclUniqueId id = NewId();
@@ -159,7 +159,7 @@ void Abort(int times) {
   }
 }
 
-// Ends with everything open.
+// Ends with all communicators and streams open.
 void Leave(int times) {
   const ncclUniqueId id = NewId();
   OnRanks(2, [&](int rank) {
@@ -169,8 +169,8 @@ void Leave(int times) {
   });
 }
 
-// Issues calls in a handler at the end of the process, when the thread's variables are destroyed already. The
-// memory that they had is free, so it belongs to the first who asks for it: nothing may write into it.
+// Issues calls in a handler at the end of the process, when the thread's variables are already destroyed. The
+// handler allocates their former memory, and nothing may write into it.
 void Late(int times) {
   static const End end(NewId(), 1, 0);
   static const int rounds = times;
@@ -188,7 +188,7 @@ void Late(int times) {
   REQUIRE(std::atexit(at_the_end) == 0);
 }
 
-// The object by itself, and as the plugin of communicators that come and go.
+// Opens and closes the object, and also makes and destroys communicators that use it as a plugin.
 void Reopen(int times, const char* object) {
   for (int i = 0; i < times; ++i) {
     void* handle = ::dlopen(object, RTLD_NOW | RTLD_LOCAL);

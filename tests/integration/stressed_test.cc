@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that treat NCCL roughly (stressed_job), with the object preloaded and at work: they end as they
-// would without it, and say nothing.
+// Runs programs that treat NCCL roughly (stressed_job) with the object preloaded and at work. They must end
+// as they would without it, and the object must log nothing.
 #include "tests/integration/job_fixture.h"
 #include "traces/format/trace_reader.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 class Stressed : public JobTest {
  protected:
-  // In every mode that does something.
+  // Runs the program in each mode in which the object does something.
   void ExpectClean(const std::string& how, int times, const std::vector<std::string>& more = {}) {
     const std::string policy = PolicyFile("p", Algorithm::kRing, Protocol::kSimple);
     const Environment modes[] = {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Archives and exports as commands. Needs DYNAMICCL_BIN.
+# Tests the commands that archive and export traces. Needs DYNAMICCL_BIN.
 
 setup() {
   cd "$BATS_TEST_TMPDIR"

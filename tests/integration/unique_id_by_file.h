@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the ranks of the small NCCL jobs of this folder come together, and how each of them ends on an error.
+// How the ranks of this folder's small NCCL jobs exchange the unique id, and how each of them ends on an
+// error.
 #pragma once
 
 #include <errno.h>

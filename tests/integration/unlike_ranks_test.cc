@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that are not alike, and communicators made in every way: all ranks on NCCL's choice where that is
-// due, with a line that names the rank and the difference, and the job goes on.
+// Tests ranks that differ, and communicators made in every way. Where ranks differ, all of them must use
+// NCCL's choice, a log line must name the rank and the difference, and the job must continue.
 #include <algorithm>
 
 #include "tests/integration/job_fixture.h"
@@ -34,11 +34,11 @@ class UnlikeRanks : public JobTest {
       File("rules.csv", "allreduce,0,1000000,ring,simple,2,-1,-1\nallgather,0,1000000,ring,simple,3,-1,-1\n");
 };
 
-// The object with another build id, as another build has.
+// Returns a copy of the object with another build id, as another build would have.
 std::string OtherBuild(const std::string& folder) {
   std::ifstream file(DYNAMICCL_TEST_PRELOAD, std::ios::binary);
   std::string bytes(std::istreambuf_iterator<char>(file), {});
-  // Name of 4 bytes, id of 20, NT_GNU_BUILD_ID.
+  // An ELF note with a name of 4 bytes, an id of 20 bytes and the type NT_GNU_BUILD_ID.
   const std::string note("\4\0\0\0\x14\0\0\0\3\0\0\0GNU\0", 16);
   const size_t id = bytes.find(note) + note.size();
   bytes[id] = static_cast<char>(bytes[id] ^ 1);
@@ -71,8 +71,8 @@ TEST_F(UnlikeRanks, AnotherSettingWhereCommunicatorsAreMadeInGroupsOrBySplitOrNo
   }
 }
 
-// minCTAs and maxCTAs of ncclConfig_t. No fabric here has 60 channels, so that the library's own choice is
-// the same on all ranks.
+// Tests minCTAs and maxCTAs of ncclConfig_t. No fabric in this test has 60 channels, so the library's own
+// choice is the same on all ranks.
 TEST_F(UnlikeRanks, OtherCtasOfTheCommunicatorOnOneRank) {
   JobOptions options = Options({"ctas"});
   options.environment_of[1] = {{"JOB_MAX_CTAS", "60"}};
@@ -81,7 +81,7 @@ TEST_F(UnlikeRanks, OtherCtasOfTheCommunicatorOnOneRank) {
   ExpectDefaultOnAllRanksAndNamed(options, "; maxCTAs=60 on rank 1");
 }
 
-// The survivors' communicator attests anew, where its parent met.
+// The survivors' communicator attests again, at the address at which its parent attested.
 TEST_F(UnlikeRanks, ShrinkAfterTheDeathOfARankAgreesAgain) {
   JobOptions options = Options({"shrink"});
   options.environment["JOB_DIES"] = "2";
@@ -94,7 +94,7 @@ TEST_F(UnlikeRanks, ShrinkAfterTheDeathOfARankAgreesAgain) {
   EXPECT_FALSE(LinesWith(LinesWith(log, last).back(), " rule v1").empty()) << job.AllOutput();
 }
 
-// There is nowhere to meet any more.
+// Rank 0 was the address at which the ranks could attest.
 TEST_F(UnlikeRanks, ShrinkAfterTheDeathOfRankZeroMeansDefault) {
   JobOptions options = Options({"shrink"});
   options.environment["JOB_DIES"] = "0";

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a job whose steps are not all alike, a plain program.
+// One rank of a job whose steps are not all alike.
 //   unsteady_job <file for the unique id> <steps>
-// RANK and WORLD_SIZE come from the environment, and JOB_KIND:
-//   accumulation   three equal micro-steps, then the calls that end a step
-//   communicators  a second communicator, whose steps are longer and come after every third one of the first
+// RANK and WORLD_SIZE come from the environment, and also JOB_KIND:
+//   accumulation   each step has three equal micro-steps and then the calls that end it
+//   communicators  a second communicator has longer steps, one after every third step of the first
 //   evaluation     every seventh step is followed by gathers of an evaluation
 //   changing       each step has other calls, and another number of them
-//   late           rank 1 comes to each step 3 ms after the others
-//   steady         none of these
+//   late           rank 1 begins each step 3 ms after the others
+//   steady         all steps are alike
 #include <time.h>
 
 #include <cstdlib>
@@ -82,7 +82,7 @@ class Rank {
     }
     Backward(first_);
   }
-  // Equal on all ranks.
+  // Makes random calls, the same on all ranks.
   void Change(int step) {
     std::minstd_rand random(static_cast<uint32_t>(step + 1) * 2654435761u);
     for (uint64_t calls = 2 + (random() >> 8) % 9; calls > 0; --calls) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs in mode adaptive whose steps are not all alike, over hostccl by modelled times by which no config is
-// faster than another: NCCL's choice stays, and the summary of `dynamiccl run` says the one true reason.
+// Jobs in mode adaptive over hostccl whose steps are not all alike. By the modelled times no config is faster
+// than another. So NCCL's choice must stay, and the summary of `dynamiccl run` must state the one true
+// reason.
 #include <fmt/format.h>
 
 #include "src/decision/site_store/site_store_file.h"
@@ -38,7 +39,8 @@ class UnsteadyJobs : public JobTest {
   static size_t Versions(const JobResult& job, const std::string& reason) {
     return LinesWith(job.output[0], ": " + reason + "; ").size();
   }
-  // Returns the sentence that the summary must contain, judged by the versions in the guard's log.
+  // Returns the sentence that the summary must contain. The versions in the guard's log decide which one it
+  // is.
   static std::string TrueReason(const JobResult& job) {
     const size_t ended = Versions(job, "steps have changed");
     if (ended > 0)
@@ -54,7 +56,7 @@ class UnsteadyJobs : public JobTest {
     EXPECT_TRUE(store);
     return DescribeFound({}, *store, "", ExperimentsIn({job.Text("m.0.prom"), job.Text("m.1.prom")}));
   }
-  // All ranks decided alike, and every call that was no trial was left to NCCL.
+  // Requires that all ranks decided the same, and that every call except trials was left to NCCL.
   static void ExpectNcclsChoice(const JobResult& job) {
     ExpectEqualLogs(job, 2);
     for (const std::string& line : LinesWith(job.Text("decisions.0"), " ")) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// 256 ranks as threads of one process, in 64 communicators of four, make a million calls a minute over an
-// NCCL that does nothing but ask its tuner, with the object preloaded: every call must be in the trace, and a
-// call must take as long at the end as at the beginning. Prints both as JSON. 0 when no record is missing.
+// Runs 256 ranks as threads of one process, in 64 communicators of four, with the object preloaded. The ranks
+// make a million calls per minute over an NCCL that only asks its tuner. Every call must be in the trace, and
+// calls must not become slower. Prints both results as JSON. The exit code is 0 if no record is missing.
 //   load_of_calls [--seconds 60] [--calls-a-minute 1000000] [--mode frozen] [--json FILE]
 #include <sys/wait.h>
 #include <time.h>
@@ -36,23 +36,24 @@ using MonotonicClock = std::chrono::steady_clock;
 
 struct Options {
   int communicators = 64;
-  int ranks = 4;  // of each
+  int ranks = 4;  // in each communicator
   double seconds = 60;
   double calls_a_minute = 1e6;
   std::string mode = "frozen";
   std::string json;
-  std::string child;  // folder
+  std::string child;  // folder of the child process
 };
 
 constexpr int kSizes = 16;
-// Of each size before the measured calls: what ranks offer is exchanged at the first ones.
+// Number of calls of each size before the measured calls. In the first ones, the ranks exchange what they are
+// offered.
 constexpr int kSettlingCalls = 6;
-// Calls of a size on a rank before its verdict is there.
+// Maximum number of calls of a size on a rank before its verdict arrives.
 constexpr uint64_t kMaxUntilTheyMet = kSettlingCalls;
 
 struct Rank {
   ncclComm_t comm = nullptr;
-  std::vector<uint32_t> latency_ns;  // in order
+  std::vector<uint32_t> latency_ns;  // in the order of calls
   uint64_t calls = 0;
 };
 
@@ -67,7 +68,7 @@ void Call(Rank& rank, int i) {
 void MakeCalls(Rank& rank, const Options& options, std::barrier<>& together) {
   for (int i = 0; i < kSettlingCalls * kSizes; ++i) {
     Call(rank, i);
-    // As slow as ranks that wait for each other: the leader has seconds, not microseconds.
+    // As slow as ranks that wait for each other, so that the leader has seconds and not microseconds.
     ::usleep(2000);
   }
   together.arrive_and_wait();
@@ -85,7 +86,7 @@ void MakeCalls(Rank& rank, const Options& options, std::barrier<>& together) {
   }
 }
 
-// Of the calls of all ranks between two shares of the time.
+// Returns the latency of all ranks' calls between two points in time, given as shares of the run.
 nlohmann::json LatencyOf(const std::vector<Rank>& ranks, double from, double to) {
   std::vector<uint32_t> all;
   for (const Rank& rank : ranks) {
@@ -96,7 +97,7 @@ nlohmann::json LatencyOf(const std::vector<Rank>& ranks, double from, double to)
   return {{"calls", all.size()}, {"p50", Quantile(all, 0.5)}, {"p99", Quantile(all, 0.99)}};
 }
 
-// In a process of its own, which has the object preloaded.
+// Runs the job in a child process, which has the object preloaded.
 int BeJob(const Options& options) {
   std::vector<Rank> ranks(static_cast<size_t>(options.communicators * options.ranks));
   std::vector<ncclUniqueId> ids(static_cast<size_t>(options.communicators));
@@ -130,8 +131,9 @@ int BeJob(const Options& options) {
   return 0;
 }
 
-// The policy has every call of a size on every rank once they have met at its first, or none: where it wants
-// what NCCL's cost model would choose it leaves the call alone.
+// Once the ranks have agreed at the first calls of a size, the policy must decide all further calls of that
+// size on every rank, or none. It decides none if it wants the choice of NCCL's cost model. Returns the
+// number of sizes that the policy decides.
 int SizesOfThePolicy(const std::map<uint64_t, std::pair<uint64_t, uint64_t>>& of_size, size_t ranks,
                      std::string& wrong) {
   int sizes = 0;
@@ -146,7 +148,7 @@ int SizesOfThePolicy(const std::map<uint64_t, std::pair<uint64_t, uint64_t>>& of
   return sizes;
 }
 
-// Calls of each communicator's rank: as many as were made, each number once.
+// Checks the recorded calls of each communicator's rank: every call must be recorded exactly once.
 nlohmann::json LookAt(const std::string& path, uint64_t calls_of_a_rank, size_t ranks, std::string& wrong) {
   const auto trace = ReadTrace(path);
   if (!trace) {
@@ -156,7 +158,7 @@ nlohmann::json LookAt(const std::string& path, uint64_t calls_of_a_rank, size_t 
   std::map<uint32_t, std::vector<bool>> seen;
   uint64_t decisions = 0;
   uint64_t by_policy = 0;
-  std::map<uint64_t, std::pair<uint64_t, uint64_t>> of_size;  // decisions, by the policy
+  std::map<uint64_t, std::pair<uint64_t, uint64_t>> of_size;  // all decisions, and those of the policy
   uint64_t lost = 0;
   uint64_t twice = 0;
   for (const TraceSection& section : trace->sections) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The bill of materials in the archive is SPDX 2.3, every licence that it names lies beside it, and it names what is linked:
-# the programs need no library at run time but the C library's.
+# Checks the bill of materials in the archive. It must be valid SPDX 2.3 and name everything that is linked. Every licence
+# that it names must lie beside it. At run time the programs may need only the C library.
 #   tests/packages/bill_of_materials.sh [folder of packages]
 # shellcheck source=tests/packages/packages.bash
 source "$(dirname "${BASH_SOURCE[0]}")/packages.bash"

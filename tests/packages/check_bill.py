@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks a bill of materials against what SPDX 2.3 demands of a document and against the licences beside it.
+"""Checks a bill of materials against the requirements of SPDX 2.3 and against the licences beside it.
 
   check_bill.py FOLDER VERSION
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The DEB is installed by dpkg into an empty root, beside nothing but the packages that it says it depends on, and used there:
-# two ranks over hostccl with the object preloaded. Then it is removed, and nothing of it is left.
+# Installs the DEB by dpkg into an empty root that contains only the packages on which it depends. There, two ranks run
+# over hostccl with the object preloaded. Then the DEB is removed, and nothing of it may be left.
 #   tests/packages/clean_root.sh [folder of packages]
 # shellcheck source=tests/packages/packages.bash
 source "$(dirname "${BASH_SOURCE[0]}")/packages.bash"
@@ -12,9 +12,10 @@ command -v dpkg >/dev/null || skip "there is no dpkg"
 clean="$work/root"
 mkdir -p "$clean"/var/lib/dpkg/{info,updates,triggers} "$clean"/{dev/shm,tmp,proc,home} "$clean/usr"/{bin,lib,lib64,sbin}
 touch "$clean/var/lib/dpkg/status"
-for folder in bin lib lib64 sbin; do ln -s "usr/$folder" "$clean/$folder"; done # as Debian has them
+for folder in bin lib lib64 sbin; do ln -s "usr/$folder" "$clean/$folder"; done # as in Debian
 
-# The files of a Debian package of this machine, and of what it depends on. Its status goes along, so that dpkg sees that it is there.
+# Copies the files of a Debian package of this machine, and of all its dependencies. Also copies its status, so that
+# dpkg regards it as installed.
 declare -A there
 bring() { # package
   local package="${1%%:*}" file dependency
@@ -35,7 +36,8 @@ printf 'beside %s: %s\n' "$(basename "$deb")" "${!there[*]}"
 dpkg --root="$clean" --force-not-root --force-script-chrootless -i "$deb" >"$work/log" 2>&1 || { cat "$work/log"; fail "dpkg refuses it"; }
 dpkg --root="$clean" -s dynamiccl | grep -q '^Status: install ok installed$' || fail "dpkg says that it is not installed"
 
-# In a namespace of its own, where the machine allows it, there is a /proc; else the program is told where it is.
+# If the machine allows mounting /proc in a namespace, the program finds itself there. Otherwise DYNAMICCL_HOME names
+# its folder.
 inside=(chroot "$clean" /usr/bin/env -i PATH=/usr/bin HOME=/home NO_COLOR=1)
 if unshare --mount true 2>/dev/null && unshare --mount sh -c "mount --bind /proc '$clean/proc'" 2>/dev/null; then
   # shellcheck disable=SC2016 # the inner shell's own
@@ -59,7 +61,7 @@ for file in share/man/man1/dynamiccl.1 share/bash-completion/completions/dynamic
   share/doc/dynamiccl/dynamiccl.spdx.json include/dynamiccl/agreed_value.h include/dynamiccl/phase_marker.h lib/libnccl-profiler-dynamiccl.so; do
   [[ -s "$clean/usr/$file" ]] || fail "no /usr/$file"
 done
-# Nothing of the machine that built it.
+# No file may contain the folder of the sources.
 ! grep -rlaF "$root" "$clean/usr/bin/dynamiccl" "$clean/usr/lib/hostccl" "$clean"/usr/lib/libdynamiccl*.so "$clean/usr/share/doc/dynamiccl" \
   "$clean/usr/lib/cmake" "$clean/usr/lib/pkgconfig" || fail "the files above hold the folder of the sources"
 

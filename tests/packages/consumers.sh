@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Programs of others, compiled against the unpacked archive, wherever it lies: by find_package and by pkg-config. Each is then
-# run as two ranks with checked sums, and its calls are recorded.
+# Compiles users' programs against the unpacked archive in a moved folder, by find_package and by pkg-config. Each
+# program then runs as two ranks with checked sums, and its calls are recorded.
 #   tests/packages/consumers.sh [folder of packages]
 # shellcheck source=tests/packages/packages.bash
 source "$(dirname "${BASH_SOURCE[0]}")/packages.bash"
@@ -9,7 +9,7 @@ archive="$(one_package '*.tar.gz')"
 consumer="$root/tests/packages/consumer"
 mkdir "$work/first"
 tar -xzf "$archive" -C "$work/first" --strip-components=1
-mv "$work/first" "$work/moved" # no file may remember where it was
+mv "$work/first" "$work/moved" # no file may contain the old path
 home="$work/moved"
 
 cmake -S "$consumer" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$home" >"$work/log" 2>&1 || { cat "$work/log"; fail "find_package"; }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dockerfile and Spack recipe cannot be run everywhere; what they name must exist all the same: scripts, build options,
-files that a build makes, and every library that CMake asks for."""
+"""Tests the Dockerfile and the Spack recipe, which cannot be run everywhere.
+
+Everything that they name must exist: scripts, build options and files that a build makes. They must name every library
+that CMake asks for."""
 import ast
 import json
 import pathlib
@@ -25,7 +27,7 @@ class Recipes(unittest.TestCase):
         named = {"tl-expected": "tl-expected", "zlib": "zlib-api", "CLI11": "cli11"}
         for library in json.loads((ROOT / "packaging/linked_libraries.json").read_text()):
             if "debian" not in library or library["name"] == "libstdc++":
-                continue  # the compiler's own
+                continue  # the compiler has its own
             name = named.get(library["name"], library["name"])
             self.assertRegex(RECIPE, rf'depends_on\("{re.escape(name)}[@" ]', library["name"])
 

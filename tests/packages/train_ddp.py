@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's own example of DDP, on CPU: knows nothing of DynamICCL but a backend's name on its command line."""
+"""PyTorch's own example of DDP, on CPU. Only its command line may name DynamICCL, as the backend."""
 import argparse
 
 import torch

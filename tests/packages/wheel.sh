@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The wheel in a fresh virtual environment, without a compiler and without an index of packages: the command, the objects, and
-# an unmodified DDP script under torchrun, recorded.
+# Installs the wheel into a fresh virtual environment without a compiler or a package index. Tests the command, the
+# objects, and an unmodified DDP script that runs under torchrun and is recorded.
 #   tests/packages/wheel.sh [folder of packages]
-#   TORCH_PYTHON       a Python with PyTorch, which the fresh environment borrows; without one that part is left out and it says so
-#   TORCH_BACKEND      lib/python of a build with LibTorch: the backend "dynamiccl", as a wheel of its own; without it gloo is used
+#   TORCH_PYTHON       a Python with PyTorch, which the fresh environment uses; without it, the DDP script is skipped
+#   TORCH_BACKEND      lib/python of a build with LibTorch, whose backend "dynamiccl" becomes a wheel too; without it
+#                      gloo is used
 # shellcheck source=tests/packages/packages.bash
 source "$(dirname "${BASH_SOURCE[0]}")/packages.bash"
 wheel="$(one_package 'dynamiccl-*.whl')"
@@ -51,7 +52,7 @@ train() {
   python -m torch.distributed.run --nproc-per-node 2 train_ddp.py --backend gloo >alone.log 2>&1 || { cat alone.log; fail "the script by itself"; }
   DYNAMICCL_MODE=observe dynamiccl record -o ddp.ctrace -- python -m torch.distributed.run --nproc-per-node 2 train_ddp.py "${tell[@]}" >ddp.log 2>&1 ||
     [[ "${tell[1]}" == gloo ]] || { cat ddp.log; fail "the script recorded"; }
-  # The same losses to the bit: two ranks' sums have one order.
+  # The losses must be equal bit for bit, because the sum of two ranks has only one order.
   diff <(grep '^loss' alone.log) <(grep '^loss' ddp.log) || fail "other losses than without"
   [[ "$(grep -c '^loss' ddp.log)" -eq 5 ]] || fail "not five steps"
   [[ -z "${TORCH_BACKEND:-}" ]] || dynamiccl trace show ddp.ctrace | tee shown | head -12

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests live values over real sockets. Ranks are threads that read a value at the start of each step and then
-// issue calls as fast as they can, while values and tables are proposed at random. All ranks must have read
-// the same in each step.
+// Tests live values over real sockets. Ranks are threads. Each reads a value at the start of each step and
+// then issues calls as fast as it can, while values and tables are proposed at random. All ranks must have
+// read the same value in each step.
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
@@ -23,12 +23,12 @@ namespace {
 constexpr ControlSecret kSecret{7, 7};
 constexpr ControlToken kToken{3};
 constexpr int kRanks = 4;
-constexpr int64_t kOwnNumber = -1;  // what the program has as long as nothing is agreed
-// Values that count rounds. A connection keeps the order of a rank's proposals, so when this value has
-// arrived, all earlier ones have.
+constexpr int64_t kOwnNumber = -1;  // the program's value until one is agreed
+// Values that count rounds, one for each rank. A connection keeps the order of a rank's proposals. So when
+// this value has arrived, all earlier proposals of the rank have arrived too.
 constexpr const char* kRoundOfRank[kRanks] = {"round0", "round1", "round2", "round3"};
 
-// No rank is more than this many steps before the slowest, not counting ranks that nobody waits for.
+// No rank is more than this many steps ahead of the slowest. Ranks that nobody waits for do not count.
 constexpr uint64_t kRunAhead = 20;
 class Progress {
  public:
@@ -46,7 +46,7 @@ class Progress {
   std::array<std::atomic<bool>, kRanks> apart_{};
 };
 
-// What a rank saw in a step: the two values that it read before its calls, and the table version of each
+// What a rank saw in a step: the two values that it read before the calls, and the table version of each
 // call.
 struct Step {
   int64_t bucket = 0;
@@ -83,7 +83,7 @@ class ReadingRank {
     });
   }
   bool Propose(const std::string& name, int64_t value) { return thread_->Propose(kToken, {name, value}); }
-  // Ends the process: its connection breaks, and it makes no more calls.
+  // Ends the rank's process: its connection breaks, and it makes no more calls.
   void Die() {
     progress_.WaitForNobody(rank_, true);
     End();
@@ -95,8 +95,8 @@ class ReadingRank {
     progress_.WaitForNobody(rank_, held);
     held_ = held;
   }
-  // The bucket that the last step read, and the round of proposals that had reached the leader from all ranks
-  // by then.
+  // The bucket size that the last step read, and the round whose proposals from all ranks had reached the
+  // leader by then.
   int64_t bucket() const { return bucket_; }
   int64_t round() const { return round_; }
   uint64_t steps() const { return progress_.of(rank_); }
@@ -115,7 +115,7 @@ class ReadingRank {
     return values->find(name)->second;
   }
 
-  // Runs a step of 1 to 5 calls, the same number on all ranks.
+  // Runs a step of 1 to 5 calls. The number is the same on all ranks.
   void RunStep() {
     while (held_ && !ending_) std::this_thread::yield();
     Step step{Read("bucket"), Read("window"), {}};
@@ -178,8 +178,8 @@ class AgreedValuesOfRanks : public ::testing::Test {
     for (const auto& rank : ranks_) rank->Begin();
   }
 
-  // Requires that all ranks read the same and had the same tables in every step that all of them made.
-  // Returns the different bucket sizes in order.
+  // Requires that in every step that all ranks made, they read the same and had the same tables. Returns the
+  // different bucket sizes in order.
   std::vector<int64_t> BucketsOfAll(size_t n_ranks = kRanks) {
     std::vector<std::vector<Step>> had;
     for (size_t rank = 0; rank < n_ranks; ++rank) had.push_back(ranks_[rank]->End());
@@ -197,7 +197,7 @@ class AgreedValuesOfRanks : public ::testing::Test {
     return in_order;
   }
 
-  // Waits until all live ranks have read this.
+  // Waits until each of the first `n_ranks` ranks has read this bucket size.
   void WaitFor(int64_t bucket, size_t n_ranks = kRanks) const {
     for (size_t rank = 0; rank < n_ranks; ++rank) {
       while (ranks_[rank]->bucket() != bucket) std::this_thread::yield();
@@ -208,8 +208,8 @@ class AgreedValuesOfRanks : public ::testing::Test {
     server_->OfferTable(kToken, {SwitchReason::kOperator, false, {static_cast<std::byte>(byte)}, {}});
   }
 
-  // Proposes values from random ranks, and tables, at random times. At the end the round's number is agreed
-  // on.
+  // Random ranks propose values, and the leader offers tables, at random times. At the end all ranks agree on
+  // the number of the round.
   void ProposeARound(int64_t round, std::minstd_rand& random) {
     for (int i = 0; i < 8; ++i) {
       const size_t rank = random() % kRanks;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests calls that a program issues while its stream is captured into a CUDA graph, from the interposed
-// function to the trace. A stand-in for the driver says whether a capture is in progress.
+// Tests calls that a program issues while its stream is captured into a CUDA graph. The test covers the path
+// from the interposed function to the trace. A stand-in for the driver states whether a capture is in
+// progress.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ bool CapturedAt(uint64_t call) {
   return call >= kCaptureBegins && call < kCaptureEnds;
 }
 
-// One rank in mode adaptive with times and a trace. Its program issues one AllReduce after the other.
+// One rank in mode adaptive with times and a trace. Its program issues only AllReduces.
 class CapturingRank {
  public:
   explicit CapturingRank(const std::string& folder) : trace_path_(folder + "/t.ctrace") {
@@ -68,7 +69,7 @@ class CapturingRank {
     return version;
   }
 
-  // Does the work of the control thread: prepares a version and its boundary.
+  // Does what the control thread does: prepares a version and its boundary.
   void Prepare(uint32_t version, uint64_t boundary) {
     EXPECT_TRUE(communicator_->switching.tables->OfferNcclsChoice(version));
     communicator_->switching.tables->gate().Arm(boundary, version);
@@ -123,7 +124,7 @@ TEST_F(CapturedCalls, AreNotTimedAndRecordedAsCaptured) {
   });
 }
 
-// Captured calls are numbered like others, and a boundary among them is kept.
+// Captured calls are numbered like others. If a boundary lies among them, the table changes at this boundary.
 TEST_F(CapturedCalls, TakeUpATableAtItsBoundary) {
   InChildProcess([this] {
     CapturingRank rank(folder_);
@@ -134,7 +135,7 @@ TEST_F(CapturedCalls, TakeUpATableAtItsBoundary) {
       if (call == kSwitchInCapture + 1) {
         rank.Prepare(3, kLateSwitchInCapture);
         control = std::thread([&] {
-          // The verdict comes when the call is already waiting.
+          // The verdict comes only when the call already waits for it.
           while (!rank.gate().Reached(kLateSwitchInCapture)) std::this_thread::yield();
           rank.gate().Commit();
         });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests a chained tuner that edits NCCL's constants. NCCL and the cost model must see its edits under every
-// tuner version.
+// Tests a chained tuner that edits NCCL's constants. Under every tuner version, NCCL and the cost model must
+// see the edits.
 #include "plugin/chain/chained_tuner.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-constexpr double kEdited = 77, kEditedRubin = 99;  // by editing_tuner.c
+constexpr double kEdited = 77, kEditedRubin = 99;  // as in editing_tuner.c
 
 ncclTunerConstants_v5_t Constants() {
   CostModelInput input;

@@ -18,8 +18,8 @@ ncclComm_t Handle(uintptr_t number) {
   return reinterpret_cast<ncclComm_t>(number * 64);
 }
 
-// Adds a communicator. Handles differ between tests, because a thread remembers the last handle that it
-// found, as if the process had only one registry.
+// Adds a communicator. The tests use different handles, because a thread remembers the handle that it found
+// last, and assumes that the process has only one registry.
 std::weak_ptr<CallFeed> AddWithFeed(CommunicatorRegistry& registry, uintptr_t number) {
   auto communicator = std::make_shared<Communicator>();
   communicator->switching.feed = std::make_shared<CallFeed>();
@@ -43,7 +43,7 @@ TEST(CommunicatorRegistry, WhatIsRemovedGivesBackWhatOnlyCallsNeed) {
   EXPECT_FALSE(removed->in_flight_calls.Enter(&thread));
 }
 
-// NCCL continues to initialise a non-blocking communicator after the function that creates it has returned.
+// NCCL still initialises a non-blocking communicator after the function that creates it has returned.
 TEST(CommunicatorRegistry, NonBlockingCommunicatorsThatAreGoneTakeNoMemoryAndStandInNoOnesWay) {
   CommunicatorRegistry registry;
   std::vector<std::weak_ptr<Communicator>> made;
@@ -78,7 +78,7 @@ TEST(CommunicatorRegistry, WhatACallIsInsideOfIsKeptUntilItHasLeft) {
   EXPECT_TRUE(feed.expired());
 }
 
-// A group is open on one thread while another thread makes calls.
+// A communicator is removed while one thread has a group open on it. Another thread has just left a call.
 TEST(CommunicatorRegistry, WhatTwoThreadsWereInsideOfIsKept) {
   CommunicatorRegistry registry;
   const int threads[2] = {};
@@ -91,8 +91,7 @@ TEST(CommunicatorRegistry, WhatTwoThreadsWereInsideOfIsKept) {
   EXPECT_FALSE(feed.expired());
 }
 
-// Each thread makes calls on a communicator of its own. Another thread ends these communicators at any
-// moment.
+// Each thread makes calls on its own communicator. Another thread ends these communicators at random moments.
 TEST(CommunicatorRegistry, CallsRunBesideTheEndOfTheirCommunicator) {
   constexpr uintptr_t kThreads = 3;
   constexpr int kGivenUp = 3000;
@@ -120,7 +119,7 @@ TEST(CommunicatorRegistry, CallsRunBesideTheEndOfTheirCommunicator) {
       }
     });
   }
-  // A pointer that was found stays valid for 256 removals, so no thread may pause for that many.
+  // A pointer from Find stays valid for 256 removals, so no thread may pause for that many.
   const auto all_went_on = [&] {
     for (std::atomic<uint64_t>& turn : turns) {
       const uint64_t before = turn.load();

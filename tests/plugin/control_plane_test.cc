@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A time-out that is too long to be reached, unless a test wants to reach it.
+// A time-out that no test reaches, except those that mean to.
 constexpr int kLongMs = 30'000;
 constexpr ControlSecret kSecret{42, 1, 2, 3};
 constexpr ControlToken kRoot{7};
@@ -65,8 +65,8 @@ TEST_F(ControlPlane, AllRanksGetAYesWhenTheyPledgeTheSame) {
   }
 }
 
-// A leader keeps almost nothing about each finished vote. There are more votes here than it gathers before it
-// sorts them.
+// A leader keeps almost nothing about each finished vote. It collects finished votes and then sorts them;
+// this test has more votes than it collects.
 TEST_F(ControlPlane, AYesIsToldAgainHoweverManyCameAfterIt) {
   Start(kLongMs);
   constexpr int kSituations = 600;
@@ -102,7 +102,7 @@ TEST_F(ControlPlane, ADifferenceIsANoForAllAtOnce) {
     EXPECT_FALSE(verdict->agreed);
     EXPECT_THAT(verdict->reason, HasSubstr("override rules"));
   }
-  // The late third rank gets the same verdict.
+  // The third rank comes late and gets the same verdict.
   EXPECT_THAT(Ask(Pledge(2, 3)).get()->reason, HasSubstr("override rules"));
 }
 
@@ -131,7 +131,7 @@ TEST_F(ControlPlane, RankThatGoesAwayAfterItsPledgeIsBoundByIt) {
   ASSERT_TRUE(PledgeAndLeave(Rendezvous(), Pledge(1, 2), kLongMs));
   const auto verdict = Ask(Pledge(0, 2)).get();
   ASSERT_TRUE(verdict);
-  // The rank is bound by its pledge: it may only have lost its connection. If it is dead, so is its
+  // The rank is bound by its pledge. It may only have lost its connection. If the rank is dead, so is its
   // communicator.
   EXPECT_TRUE(verdict->agreed) << verdict->reason;
 }
@@ -177,7 +177,7 @@ TEST_F(ControlPlane, MessageInSinglesBytesIsUnderstood) {
 
 TEST_F(ControlPlane, RanksWaitForALeaderThatIsNotThereYet) {
   Start(kLongMs);
-  // The rank is turned away and asks again until the leader knows the communicator.
+  // The leader does not know the communicator yet, so the rank is turned away and asks again.
   RendezvousPoint later{server_->address(), server_->port(), ControlToken{9}, kSecret};
   PledgeMessage pledge = Pledge(0, 1, 9);
   pledge.root = later.root;
@@ -202,7 +202,7 @@ TEST_F(ControlPlane, LeaderThatEndsFreesThoseWhoWait) {
   EXPECT_FALSE(waiting.get());
 }
 
-// Returns a pledge about a situation on communicator 1, as a tuner's first question leads to it.
+// Returns a pledge about a situation on communicator 1, such as a tuner's first question leads to.
 PledgeMessage AboutSituation(int rank, int n_ranks, int attempt, const std::string& mask = "Ring:Simple") {
   PledgeMessage pledge;
   pledge.root = kRoot;
@@ -234,14 +234,14 @@ TEST_F(ControlPlane, PledgesThatNobodyWaitsForGetTheirVerdictsToo) {
 }
 
 TEST_F(ControlPlane, LateSituationsAreRefusedSoonAndTwentyOfThemEndAllWaiting) {
-  Start(200);  // 10 ms a situation
+  Start(200);  // 10 ms per situation
   PledgeSender sender;
   for (int attempt = 0; attempt < 20; ++attempt) {
     const Verdict verdict =
         sender.Send(Rendezvous(), AboutSituation(0, 2, attempt), kLongMs, nullptr)->Wait();
     EXPECT_TRUE(verdict.timed_out) << attempt;
   }
-  // Both ranks have come now, but nobody waits any more.
+  // Both ranks come in time now, but ranks no longer wait for any situation.
   const auto first = sender.Send(Rendezvous(), AboutSituation(0, 2, 20), kLongMs, nullptr);
   const auto second = sender.Send(Rendezvous(), AboutSituation(1, 2, 20), kLongMs, nullptr);
   EXPECT_TRUE(first->Wait().timed_out && second->Wait().timed_out);
@@ -264,12 +264,12 @@ TEST_F(ControlPlane, LeaderThatIsNotThereResolvesThePledgeAsLate) {
   EXPECT_THAT(verdict->Wait().reason, HasSubstr("no answer from 127.0.0.1"));
 }
 
-// A leader whose steps the test controls one by one.
+// A leader that the test controls step by step.
 class LeaderByHand {
  public:
   LeaderByHand() : listening_(std::move(*Listen("127.0.0.1", 0))) {}
   RendezvousPoint Rendezvous() const { return {listening_.address, listening_.port, kRoot, kSecret}; }
-  // Returns the next connection, once its whole pledge has arrived.
+  // Returns the next connection once its whole pledge has arrived.
   ControlSocket TakePledge() const {
     pollfd waiting{listening_.fd.get(), POLLIN, 0};
     int ready = -1;
@@ -291,14 +291,14 @@ class LeaderByHand {
     return fd;
   }
   void End() { listening_.fd.Reset(); }
-  // Lets the host vanish: the process lives, but its host accepts no connection any more.
+  // Makes the host unreachable: the process lives, but no connection to it succeeds any more.
   void Vanish() {
     ASSERT_EQ(::listen(listening_.fd.get(), 0), 0);
     constexpr int kUnansweredMs = 100;
     while (auto fd = Connect(listening_.address, listening_.port, kUnansweredMs))
       fill_.push_back(std::move(*fd));
   }
-  // Accepts a connection, now or soon, and drops it.
+  // Accepts a connection that comes within a short time, and drops it.
   void TurnAway() const {
     constexpr int kSoonMs = 20;
     pollfd waiting{listening_.fd.get(), POLLIN, 0};
@@ -310,7 +310,7 @@ class LeaderByHand {
   std::vector<ControlSocket> fill_;
 };
 
-// The time within which a pledge must be sent, on a busy machine too.
+// The time within which a pledge must have been sent, even on a busy machine.
 constexpr int kReachMs = 1000;
 
 void WaitPast(int milliseconds) {
@@ -318,7 +318,7 @@ void WaitPast(int milliseconds) {
   while (MonotonicNanoseconds() < until) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-// Other ranks may have got a yes while the connection broke.
+// Other ranks may have got a "yes" while this rank's connection was broken.
 TEST_F(ControlPlane, RankThatHasPledgedAsksUntilItHasTheVerdictThatTheOthersGot) {
   LeaderByHand leader;
   PledgeSender sender;
@@ -343,7 +343,7 @@ TEST_F(ControlPlane, RankThatHasPledgedToALeaderThatDiedIsFreedByTheEndOfTheComm
   leader.End();
   WaitPast(kReachMs);
   EXPECT_FALSE(verdict->ready());
-  // The sender has ended, so a pledge that was never sent need not wait.
+  // The sender has given up this leader. A pledge that was never sent binds nobody, so it need not wait.
   const auto late = sender.Send(leader.Rendezvous(), AboutSituation(1, 2, 2), kLongMs, nullptr);
   EXPECT_TRUE(late->Wait().timed_out);
   gone->store(true);
@@ -371,12 +371,12 @@ TEST_F(ControlPlane, InitsAreAgreedUponWhereAllSetTheSame) {
   EXPECT_FALSE(other->Wait().agreed);
   EXPECT_EQ(without->Wait(), other->Wait());
   EXPECT_THAT(other->Wait().reason, HasSubstr("channels that rules set for the communicator: "));
-  // A difference there is none about the table.
+  // The ranks' tables do not differ, so a vote about tables still agrees.
   auto table = Ask(Pledge(0, 2, 2)), others = Ask(Pledge(1, 2, 2));
   EXPECT_TRUE(table.get()->agreed && others.get()->agreed);
 }
 
-// No rank may leave NCCL's init before the process that made the id is in it.
+// No rank may leave NCCL's init until the process that made the id is in it.
 TEST_F(ControlPlane, InitsAreNotAgreedUponWithoutTheProcessThatMadeTheId) {
   Start(kLongMs);
   PledgeSender sender;
@@ -385,14 +385,14 @@ TEST_F(ControlPlane, InitsAreNotAgreedUponWithoutTheProcessThatMadeTheId) {
   EXPECT_FALSE(first->Wait().agreed || second->Wait().agreed);
 }
 
-// Programs start at different times, but are inside NCCL's init together.
+// Programs may start at different times, but all of them are inside NCCL's init together.
 TEST_F(ControlPlane, RankThatWasLateToAnInitIsWaitedForWhenItAttests) {
   Start(kReachMs);
   PledgeSender sender;
   EXPECT_THAT(sender.Send(Rendezvous(), AboutInit(0, 2), kLongMs, nullptr)->Wait().reason,
               HasSubstr("missing 1"));
   EXPECT_TRUE(sender.Send(Rendezvous(), AboutInit(1, 2), kLongMs, nullptr)->Wait().timed_out);
-  // The second vote on the same init times out too, because rank 1 sends no pledge for it.
+  // A second vote on the same init also times out, because rank 1 sends no pledge for it.
   EXPECT_TRUE(sender.Send(Rendezvous(), AboutInit(0, 2, 2), kLongMs, nullptr)->Wait().timed_out);
   ASSERT_TRUE(PledgeAndLeave(Rendezvous(), Pledge(1, 2), kLongMs));
   EXPECT_TRUE(Ask(Pledge(0, 2)).get()->agreed);
@@ -410,7 +410,8 @@ TEST_F(ControlPlane, RankThatNeverCameToAnInitIsNotWaitedForAgain) {
   EXPECT_THAT(verdict->reason, HasSubstr("missing 1"));
 }
 
-// Ranks that took part in the late init pledge about no other init. New ranks do not know of the late one.
+// Ranks that took part in the late init pledge about no other init. Ranks that are new to the job do not know
+// this.
 TEST_F(ControlPlane, RanksThatAreNewAfterALateInitDoNotEndTheVotesOfOthers) {
   Start(kReachMs);
   PledgeSender sender;
@@ -435,7 +436,7 @@ TEST_F(ControlPlane, RankThatHasPledgedAboutAnInitIsFreedByTheEndOfTheLeader) {
   EXPECT_FALSE(verdict->Wait().agreed);
 }
 
-// At this moment there is no handle yet that could be aborted.
+// During an init there is no handle yet that the program could abort.
 TEST_F(ControlPlane, RankThatHasPledgedAboutAnInitIsFreedWhenItsLeaderCannotBeReached) {
   LeaderByHand leader;
   PledgeSender sender(kReachMs);
@@ -443,7 +444,7 @@ TEST_F(ControlPlane, RankThatHasPledgedAboutAnInitIsFreedWhenItsLeaderCannotBeRe
   const auto other = sender.Send(leader.Rendezvous(), AboutSituation(1, 2, 0), kLongMs, nullptr);
   {
     const ControlSocket first = leader.TakePledge(), second = leader.TakePledge();
-    // Only a rank without a connection counts as separated, however long the verdict takes.
+    // A rank with a connection does not count as separated, however long the verdict takes.
     WaitPast(2 * kReachMs);
     EXPECT_FALSE(verdict->ready());
     leader.Vanish();
@@ -464,7 +465,7 @@ TEST_F(ControlPlane, RankThatHasPledgedAboutAnInitIsFreedWhereEveryConnectionIsD
 TEST_F(ControlPlane, LeaderAnswersEveryPledgeOfADecidedVoteAlike) {
   Start(kLongMs);
   PledgeSender sender;
-  // Rank 0 sends its pledge, leaves before the verdict, and asks again after it.
+  // Rank 0 pledges, leaves before the verdict, and later asks again.
   ASSERT_TRUE(PledgeAndLeave(Rendezvous(), AboutSituation(0, 2, 0), kLongMs));
   EXPECT_TRUE(sender.Send(Rendezvous(), AboutSituation(1, 2, 0), kLongMs, nullptr)->Wait().agreed);
   for (int again = 0; again < 3; ++again)
@@ -474,7 +475,7 @@ TEST_F(ControlPlane, LeaderAnswersEveryPledgeOfADecidedVoteAlike) {
 TEST_F(ControlPlane, LeadersThatCannotBeReachedCostAJobTwentyShortWaits) {
   Start(kLongMs);
   RendezvousPoint nowhere = Rendezvous();
-  nowhere.address = "192.0.2.1";  // for documentation: no host has it
+  nowhere.address = "192.0.2.1";  // an address for documentation, which no host has
   PledgeSender sender;
   for (int attempt = 0; attempt < kMaxLateSituations; ++attempt)
     EXPECT_TRUE(sender.Send(nowhere, AboutSituation(0, 2, attempt), 1, nullptr)->Wait().timed_out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the rounds in which a leader serves many ranks that come at once. The leader's thread waits once a
-// round, by poll, which this program replaces.
+// Counts the rounds in which a leader serves many ranks that connect at once. The leader's thread calls poll
+// once per round. This program replaces poll to count the calls.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/syscall.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests what a call and a decision must not do once their situation is settled: allocate, take a lock, or
-// enter the kernel. Allocation and locks are functions of this program. A seccomp filter forbids the rest: a
-// process that makes any system call but exit is killed. Strict mode would also forbid reading the
+// enter the kernel. This program replaces the functions that allocate and lock. A seccomp filter kills the
+// process at any system call except exit. Seccomp's strict mode is not used: it would also forbid reading the
 // processor's clock, which every recorded call does.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@
 
 namespace {
 
-// Allocations of this thread. Other threads of the object may allocate.
+// Number of allocations of this thread. Other threads of the object may allocate.
 thread_local long t_allocations = 0;
 thread_local long t_locks = 0;
 
@@ -69,7 +69,7 @@ constexpr int kKept = 3;
 constexpr int kAllocated = 4;
 constexpr int kLocked = 5;
 
-// Makes any further system call but exit_group end the process with SIGSYS.
+// Makes every later system call except exit_group end the process with SIGSYS.
 bool ForbidSystemCalls() {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -82,7 +82,7 @@ bool ForbidSystemCalls() {
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-// Runs `path` and ends the process. The exit code is kKept if `path` did nothing forbidden; if it entered the
+// Runs `path` and ends the process. The exit code is kKept if `path` did nothing forbidden. If it entered the
 // kernel, a signal ends the process.
 template <typename Path>
 [[noreturn]] void RunForbidden(Path&& path) {
@@ -159,7 +159,7 @@ TEST(DecisionPath, WarmTunerNeitherAllocatesNorLocksNorEntersTheKernel) {
   ExpectKept(status);
 }
 
-// Puts the object between this program and an NCCL that does nothing, in a child process.
+// Loads the object between this program and an NCCL that does nothing. Use it in a child process.
 class Calls {
  public:
   explicit Calls(const std::vector<std::pair<const char*, std::string>>& settings) {
@@ -179,7 +179,7 @@ class Calls {
     for (int i = 0; i < 3; ++i) Issue();
   }
 
-  // Issues calls alone and in groups, of sizes of one key and of several keys, and more than lie between two
+  // Issues calls alone and in groups, of one size class and of several. There are more calls than between two
   // timing windows.
   void Issue() {
     for (size_t i = 0; i < 300; ++i) {
@@ -191,7 +191,7 @@ class Calls {
     }
   }
 
-  // Returns how many questions of an Issue() the tuner answers with a choice.
+  // Returns for how many questions of an Issue() the tuner makes a choice.
   uint64_t Answered() {
     const auto time_questions = Find<decltype(&idleNcclTimeQuestions)>(idle_, "idleNcclTimeQuestions");
     time_questions(true);
@@ -224,8 +224,8 @@ std::string TracePath() {
   return PolicyPath() + ".ctrace";
 }
 
-// Returns false on a machine whose clock is the kernel's: there a call cannot be recorded without entering
-// the kernel.
+// Returns false on a machine whose clock the kernel must read. A call cannot be recorded there without
+// entering the kernel.
 bool ClockIsInTheProgram() {
   const int status = StatusOfChild([] {
     timespec now;
@@ -245,8 +245,8 @@ TEST(CallPath, ObservingNeitherAllocatesNorLocksNorEntersTheKernel) {
   ExpectKept(status);
 }
 
-// The path includes the steps of the LSTM and decisions in the trace. A communicator of one rank has nothing
-// to gain, so a rule makes the choices.
+// The path includes the steps of the LSTM and the recording of decisions. A communicator of one rank has
+// nothing to gain from a policy, so a rule makes the choices.
 TEST(CallPath, DecidingByAPolicyNeitherAllocatesNorLocksNorEntersTheKernel) {
   if (!ClockIsInTheProgram()) GTEST_SKIP() << "reading this machine's clock enters the kernel";
   const int status = StatusOfChild([] {
@@ -293,8 +293,7 @@ void ProfileCall() {
   g_profiler->stopEvent(collective);
 }
 
-// The callbacks lock their cells, one thread after another, in at most 1 % of the calls. Nothing else is
-// locked.
+// The callbacks may lock only their event slots, one thread after another, in at most 1 % of the calls.
 TEST(CallPath, TimingNeitherAllocatesNorEntersTheKernel) {
   if (!ClockIsInTheProgram()) GTEST_SKIP() << "reading this machine's clock enters the kernel";
   const int status = StatusOfChild([] {
@@ -312,7 +311,7 @@ TEST(CallPath, TimingNeitherAllocatesNorEntersTheKernel) {
   ExpectKept(status);
 }
 
-// Issues calls on a communicator in mode adaptive, whose table changes at the call `boundary`.
+// Issues calls on a communicator in mode adaptive. Its table changes at the call `boundary`.
 void EnterCalls(uint64_t boundary, uint64_t first, uint64_t last) {
   const auto engine = [](const auto&, const auto&) {
     return std::make_shared<DecisionEngine>(EngineOptions{});
@@ -335,7 +334,7 @@ TEST(CallPath, SwitchableTablesNeitherAllocateNorLockNorEnterTheKernel) {
   ExpectKept(StatusOfChild([] { EnterCalls(100, 200, 400); }));
 }
 
-// The call that takes a new table takes the lock under which the table is handed over.
+// The call that takes a new table also takes the lock that guards the exchange of tables.
 TEST(CallPath, TakingATableNeitherAllocatesNorEntersTheKernel) {
   const int status = StatusOfChild([] { EnterCalls(100, 0, 200); });
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == kLocked) << status;
@@ -369,7 +368,7 @@ TEST(DecisionPath, SettledMaskIsOneLoad) {
   ExpectKept(status);
 }
 
-// Tests the test itself: forbidden actions must be noticed.
+// Checks this test itself: it must notice what is forbidden.
 TEST(DecisionPath, WhatIsForbiddenIsNoticed) {
   int status =
       StatusOfChild([] { RunForbidden([] { std::make_unique<std::string>(100, 'x')->at(3) = 'y'; }); });

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
-   A tuner plugin that edits the constants of the cost model, and nothing else: the latency of Tree/LL128, and
-   in version 7 the row of Rubin. Compiled for one version each (TUNER_VERSION). */
+   A tuner plugin that only edits the constants of the cost model: the latency of Tree/LL128 and, in version
+   7, the row of Rubin. It is compiled once for each version (TUNER_VERSION). */
 #include <stddef.h>
 
 #include "src/nccl_abi/tuner_v7.h"

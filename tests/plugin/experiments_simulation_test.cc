@@ -8,7 +8,7 @@
 namespace dynamiccl::testing {
 namespace {
 
-// "Again" is printed so that simulate_experiments repeats what failed.
+// Returns the failure and the command by which simulate_experiments repeats it.
 std::string Again(const SimulationResult<SimulationCounts>& result, uint64_t decisions) {
   return result.failing_seed ? fmt::format("{}; again: simulate_experiments --seed {} --decisions {}",
                                            result.failure, *result.failing_seed, decisions)
@@ -22,7 +22,7 @@ TEST(ExperimentsSimulation, ThreeMillionDecisionsOverThirtySeedsNeverDivergeNorW
   const SimulationCounts& counts = result.counts;
   RecordProperty("counts", Describe(counts));
   EXPECT_GE(counts.decisions, kAll.seeds * kAll.decisions_per_seed);
-  // It would be easy not to diverge by never trying anything.
+  // A guard that never tried anything would not diverge either.
   EXPECT_GT(counts.trials, counts.decisions / 100);
   EXPECT_GT(counts.leading, counts.decisions / 1000);
   EXPECT_GT(counts.searches, kAll.seeds);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests which symbols and libraries the object that is loaded into jobs shows and needs. A superfluous symbol
-// could shadow one of the program, and a superfluous library may be missing there or have another version.
+// Tests which symbols the object shows and which libraries it needs when it is loaded into a job. A
+// superfluous symbol could replace one of the program. A superfluous library may be missing on another
+// machine or have another version.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ std::string OutputOf(const std::string& command) {
   return output;
 }
 
-// Returns the functions that the table does not merely pass on.
+// Returns the functions of the table, without those that are only passed on.
 std::set<std::string> InterposedFunctions() {
   std::set<std::string> names;
 #define DYNAMICCL_INTERPOSED(since, door, result, name, parameters, arguments) \
@@ -40,8 +41,8 @@ TEST(Exports, AreThePluginsTheInterposedFunctionsAndTheMarkers) {
   std::istringstream lines(OutputOf("nm -D --defined-only " DYNAMICCL_TEST_PRELOAD));
   for (std::string address, type, name; lines >> address >> type >> name;) symbols.insert(name);
   std::set<std::string> expected = InterposedFunctions();
-  // 12 functions move data, 8 of them also have a form with a configuration, and 15 are for communicators and
-  // groups.
+  // 12 functions move data, and 8 of them also have a form with a configuration. 15 functions are for
+  // communicators and groups.
   EXPECT_EQ(expected.size(), 12u + 8 + 15);
   for (int version = 2; version <= 7; ++version)
     expected.insert("ncclTunerPlugin_v" + std::to_string(version));
@@ -52,7 +53,7 @@ TEST(Exports, AreThePluginsTheInterposedFunctionsAndTheMarkers) {
   EXPECT_EQ(symbols, expected);
 }
 
-// NCCL 2.27.3 opens a plugin by the name of a library alone (OwnPluginName).
+// NCCL 2.27.3 finds a loaded plugin only by its library's name (OwnPluginName).
 TEST(Exports, ItsNameFindsTheObjectThatIsLoaded) {
   EXPECT_THAT(OutputOf("readelf -d " DYNAMICCL_TEST_PRELOAD),
               ::testing::HasSubstr("Library soname: [libdynamiccl.so]"));
@@ -71,12 +72,12 @@ TEST(Exports, NothingButLibcIsNeeded) {
   }
   needed.erase("ld-linux-x86-64.so.2");
   needed.erase("ld-linux-aarch64.so.1");
-  // Older glibc keeps these apart; all are glibc.
+  // In older versions, these are separate libraries of glibc.
   for (const char* part : {"libpthread.so.0", "libdl.so.2", "libm.so.6"}) needed.erase(part);
   EXPECT_THAT(needed, ::testing::ElementsAre("libc.so.6"));
 }
 
-// Returns the newest version of glibc's symbols that an object needs; "GLIBC_2.17" is {2, 17}.
+// Returns the newest version of glibc's symbols that the object needs. "GLIBC_2.17" is {2, 17}.
 std::pair<int, int> NewestGlibcOf(const std::string& object) {
   std::pair<int, int> newest{0, 0};
   std::istringstream lines(OutputOf("objdump -T " + object));
@@ -90,7 +91,7 @@ std::pair<int, int> NewestGlibcOf(const std::string& object) {
   return newest;
 }
 
-// The objects that tools/setup/build_portable.sh has built, for CentOS 7 and later.
+// Tests the objects that tools/setup/build_portable.sh builds for CentOS 7 and later.
 TEST(PortableObjects, NeedGlibc217AtMostAndNothingElse) {
   for (const char* name : {"/libdynamiccl.so", "/libdynamiccl-audit.so"}) {
     const std::string object = std::string(DYNAMICCL_TEST_PORTABLE) + name;
@@ -105,8 +106,8 @@ TEST(PortableObjects, NeedGlibc217AtMostAndNothingElse) {
       EXPECT_THAT(line, ::testing::ContainsRegex(
                             "libc\\.so|libpthread\\.so|libdl\\.so|libm\\.so|librt\\.so|ld-linux"));
     }
-    // Packages take the object as it is. Debug information would be most of it, and contains the path of the
-    // build folder.
+    // Packages contain the object as it is. Debug information would be most of its size, and contains the
+    // path of the build folder.
     EXPECT_THAT(OutputOf("readelf -S " + object), ::testing::Not(::testing::HasSubstr(".debug_"))) << object;
   }
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
-   A CUDA driver that says whether a stream is being captured, and has events. An event is reached at its
-   number of milliseconds after the one before it, once `reached` has been raised to its number. */
+   A stand-in for the CUDA driver with events and the state of stream capture. Event n completes n
+   milliseconds after event n - 1, once `reached` is at least n. */
 #define EXPORTED __attribute__((visibility("default")))
 EXPORTED int captureStatus = 0;
 EXPORTED int captureResult = 0;
 EXPORTED int reached = 0;    /* events with a number up to this are reached */
-EXPORTED int liveEvents = 0; /* made and not destroyed */
-EXPORTED int spoiled = 0;    /* calls that would have spoilt another thread's capture */
+EXPORTED int liveEvents = 0; /* events created and not destroyed */
+EXPORTED int spoiled = 0;    /* calls that would have ended another thread's capture */
 EXPORTED int failing = 0;    /* not 0: the result of every query */
-EXPORTED int freeMiB = 0;    /* of the device's 1024 MiB */
+EXPORTED int freeMiB = 0;    /* free memory of the device's 1024 MiB */
 
 enum { kMost = 64, kRelaxed = 2, kNotReady = 600 };
-static int numbers[kMost]; /* when each event was last recorded, from 1 */
+static int numbers[kMost]; /* number of each event's last recording, from 1 */
 static int made = 0, recorded = 0, mode = 0;
 
 EXPORTED int cuStreamIsCapturing(void* stream, int* status);

@@ -8,7 +8,7 @@
 namespace dynamiccl {
 namespace {
 
-// A reason that contains a number may differ at each call of a job that runs for weeks.
+// A reason that contains a number may be new at each call of a job that runs for weeks.
 TEST(FirstTime, EndsWhereReasonsHaveNoEnd) {
   testing_support::InChildProcess([] {
     EXPECT_TRUE(FirstTime("a reason"));

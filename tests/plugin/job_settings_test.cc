@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// Which name each release opens was found by running the releases (docs/results/real-nccl.md).
+// The name that each release opens was found by running the releases (docs/results/real-nccl.md).
 TEST(OwnPluginName, IsOneThatTheReleaseOpens) {
   EXPECT_EQ(OwnPluginName(22203), "STATIC_PLUGIN");
   EXPECT_EQ(OwnPluginName(22703), "libdynamiccl.so") << "neither the word nor a path";
@@ -19,7 +19,8 @@ TEST(OwnPluginName, IsOneThatTheReleaseOpens) {
   EXPECT_NE(OwnPluginName(22105), "STATIC_PLUGIN") << "before 2.22 it opens a file";
 }
 
-// A process that has used NCCL starts another one, which inherits its variables and joins its ranks.
+// A process that has used NCCL starts another process. It inherits the variables of the first and has ranks
+// of the same job.
 TEST(PluginOffers, AProcessThatThisOneStartsFindsTheUsersPlugins) {
   const auto unset_all = [] {
     for (const char* variable : {"NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests how durations follow from a profiler's events, for every order of events that threads of NCCL may
-// produce.
+// Tests how durations are computed from a profiler's events, for every order of events that NCCL's threads
+// may produce.
 #include "plugin/times/kernel_times.h"
 
 #include <dlfcn.h>
@@ -101,8 +101,8 @@ TEST_F(KernelTimesTest, TheGuardIsToldHowLongACallTookAndWhenItBegan) {
   EXPECT_EQ(report->Drain(), (std::vector<CallTime>{{77, Collective::kAllReduce, 900}}));
 }
 
-// Most ranks of a large job under DYNAMICCL_TIMES=all are not selected: the leader could not process the
-// times of all.
+// In a large job under DYNAMICCL_TIMES=all, the leader selects only some ranks, because it could not process
+// the times of all.
 TEST_F(KernelTimesTest, RankThatTheLeaderDidNotSelectTellsNothing) {
   const auto report = std::make_shared<TimesReport>([] {});
   Channel(times_.BeginCollective(kKey, 1, KernelClock::kStamps, {77, report}), 1200, 1900);
@@ -112,7 +112,7 @@ TEST_F(KernelTimesTest, RankThatTheLeaderDidNotSelectTellsNothing) {
 
 TEST_F(KernelTimesTest, ChannelsMayBeginAfterTheCollectivesOwnEndAndOverlap) {
   void* collective = Begin(2);
-  times_.End(collective);  // "enqueued"
+  times_.End(collective);  // NCCL ends this event when the collective is enqueued
   void* a = times_.BeginChannel(collective, 100);
   void* b = times_.BeginChannel(collective, 120);
   times_.StopStamp(b, 300);
@@ -150,9 +150,9 @@ TEST_F(KernelTimesTest, WhatHasNoStampsOrNoNumberOfChannelsIsNoTime) {
   EXPECT_EQ(Begin(2, KernelClock::kNone), nullptr);
   EXPECT_EQ(times_.BeginChannel(nullptr, 1), nullptr);
   times_.End(nullptr);
-  Channel(Begin(0), 100, 200);                   // unknown how many there will be
-  Channel(Begin(1), 300, 200);                   // a clock that was set back
-  times_.End(times_.BeginChannel(Begin(1), 5));  // never stamped
+  Channel(Begin(0), 100, 200);                   // its number of channels is unknown
+  Channel(Begin(1), 300, 200);                   // the clock was set back
+  times_.End(times_.BeginChannel(Begin(1), 5));  // no stamp was recorded
   EXPECT_FALSE(statistics_.Find(kKey));
 }
 
@@ -225,8 +225,8 @@ TEST(TimingWindow, HoldsAtMostOnePercentOfAnyRun) {
   EXPECT_EQ(timed, 998u);
 }
 
-// If windows were at fixed distances, a program that repeats 40 calls a step would always show the same two
-// of them.
+// With fixed distances between windows, a program with steps of 40 calls would always show the same two of
+// them.
 TEST(TimingWindow, MeetsEveryPlaceOfAStep) {
   constexpr uint64_t kStep = 40;
   std::set<uint64_t> places;
@@ -257,7 +257,7 @@ TEST(TimingWindow, SwitchesNcclsMaskOnForTimedCallsAlone) {
   window.Leave();
 }
 
-// The object asks the driver about the stream; the stand-in answers with `status`.
+// The object asks the driver for the stream's state. The stand-in answers with `status`.
 TEST(StreamCapture, IsAskedOfTheDriverAndAssumedWhereItDoesNotSay) {
   InChildProcess([] {
     void* driver = ::dlopen(DYNAMICCL_TEST_CUDA_DRIVER, RTLD_NOW | RTLD_LOCAL);
@@ -305,7 +305,7 @@ TEST(ProfilerSession, TimesNothingOutsideOfWindowsAndNothingCaptured) {
   });
 }
 
-// NVIDIA's library gives the times of other calls if only some are profiled.
+// If only some calls are profiled, NVIDIA's library gives the times of other calls.
 TEST(ProfilerSession, OfVersion7IsOpenForEveryCallOrIsNone) {
   for (const char* times : {"1", "all"}) {
     InChildProcess([times] {

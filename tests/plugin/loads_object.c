@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
-   Loads an object and looks a symbol up: run with an old C library by tests/plugin/old_glibc.sh.
+   Loads an object and looks up a symbol. tests/plugin/old_glibc.sh runs it with old C libraries.
      loads_object <object> <symbol> */
 #include <dlfcn.h>
 #include <gnu/libc-version.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks and their leader over real connections that lose messages. The tests lose each choice of the first
-// messages about a vote or a switch, with their connection or on one that holds. All ranks must get the
-// verdict, and each loss may cost a bounded time.
+// Tests ranks and their leader over real connections that lose messages. The tests lose every subset of the
+// first messages about a vote or a switch. A lost message either breaks its connection or leaves it open. All
+// ranks must get the verdict, and each loss may cost only a bounded time.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -27,23 +27,24 @@ namespace {
 constexpr ControlSecret kSecret{5, 5};
 constexpr ControlToken kRoot{255};
 constexpr int kRanks = 2;
-// There is one subject, a vote or a communicator, for each way to lose some of the first messages: bit i
-// of the subject's number says whether its i-th message is lost.
+// For each subset of the first messages, there is one subject that loses it. A subject is a vote or a
+// communicator. Bit i of the subject's number tells whether its i-th message is lost.
 constexpr uint32_t kDisturbed = 6;
 constexpr size_t kSubjects = size_t{1} << kDisturbed;
 constexpr int64_t kMillisecondNs = 1'000'000;
-// A busy machine may add this to a time. With it, the bound for one loss is still below the 5 s after which a
-// leader drops a silent connection.
+// A busy machine may add this to any time. Even so, one loss costs less than the 5 s after which a leader
+// drops a silent connection.
 constexpr int64_t kBusyNs = 2'500 * kMillisecondNs;
 
-std::atomic<bool> g_cuts{false};  // a lost message takes its connection with it
+std::atomic<bool> g_cuts{false};  // a lost message breaks its connection
 std::array<std::atomic<uint32_t>, kSubjects> g_messages{};
 
 ControlToken TokenOf(size_t subject) {
   return {static_cast<uint8_t>(subject)};
 }
 
-// Joins are lost as well, but only after the first message of another kind: before that no call waits.
+// Joins are lost too, but only after the first message of another kind, because no call waits before that
+// message.
 Status LoseByNumber(int fd, std::span<const std::byte> bytes, SendBytes send) {
   const ControlKind kind = KindOf(bytes);
   const bool is_join = kind == ControlKind::kJoin;
@@ -56,7 +57,7 @@ Status LoseByNumber(int fd, std::span<const std::byte> bytes, SendBytes send) {
   return {};
 }
 
-// Loses messages as long as it lives.
+// While this object lives, messages are lost.
 class Disturbance {
  public:
   explicit Disturbance(bool cuts) {
@@ -82,8 +83,8 @@ class LostInVotes : public ::testing::TestWithParam<LossInVotes> {};
 
 TEST_P(LostInVotes, EachMessageCostsNoMoreThanAnOverdueAnswer) {
   const Disturbance disturbance(GetParam().cuts);
-  // The ranks count on the verdict after kLeaderMs, and have this time to connect. The leader itself waits
-  // long enough for every pledge.
+  // The ranks expect the verdict within kLeaderMs and must connect within this time. The leader waits much
+  // longer, so it waits for every pledge.
   constexpr int kLeaderMs = 1'000;
   constexpr int kLongMs = 600'000;
   const auto server = std::move(*ControlServer::Start({"127.0.0.1"}, 0, kLongMs));
@@ -91,7 +92,7 @@ TEST_P(LostInVotes, EachMessageCostsNoMoreThanAnOverdueAnswer) {
   PledgeSender sender;
   std::vector<size_t> votes(kSubjects);
   std::iota(votes.begin(), votes.end(), size_t{0});
-  // The verdicts are taken in the order of this list, those with fewer losses first.
+  // The test waits for verdicts in this order, beginning with the votes that lose the fewest messages.
   std::stable_sort(votes.begin(), votes.end(),
                    [](size_t a, size_t b) { return std::popcount(a) < std::popcount(b); });
   const int64_t begun_ns = MonotonicNanoseconds();
@@ -103,7 +104,7 @@ TEST_P(LostInVotes, EachMessageCostsNoMoreThanAnOverdueAnswer) {
           sender.Send({server->address(), server->port(), kRoot, kSecret}, pledge, kLeaderMs, nullptr));
     }
   }
-  // The sender looks for overdue answers 20 times a second.
+  // The sender checks for overdue answers 20 times per second.
   constexpr int64_t kOfALossNs = (kLeaderMs + 50) * kMillisecondNs + kAnswerNs;
   for (size_t i = 0; i < verdicts.size(); ++i) {
     const size_t vote = votes[i / kRanks];
@@ -123,11 +124,11 @@ INSTANTIATE_TEST_SUITE_P(Each, LostInVotes,
                            return (init ? "Init" : "Situation") + NameOfLoss(loss.param.cuts);
                          });
 
-// A rank whose calls are issued by the test's thread.
+// A rank. The test's thread issues its calls.
 struct SwitchingRank {
   std::shared_ptr<SwitchableTables> tables;
   uint64_t call = 0;
-  int64_t waits_since_ns = 0;  // 0: its call does not wait
+  int64_t waits_since_ns = 0;  // 0: no call waits
   int64_t longest_ns = 0;
 };
 
@@ -159,7 +160,7 @@ class LostInSwitches : public ::testing::TestWithParam<bool> {
     thread_.Join(rendezvous, {kRoot, TokenOf(subject), rank, kRanks}, joins.tables);
   }
 
-  // Offers the next table of a communicator if no offer is under way.
+  // Offers the next table of a communicator unless an offer is in progress.
   void Offer(size_t subject) {
     if (offered_[subject].exchange(true)) return;
     TableOffer offer{SwitchReason::kOperator, false, {std::byte{1}}, [this, subject](const auto& outcome) {
@@ -169,7 +170,7 @@ class LostInSwitches : public ::testing::TestWithParam<bool> {
     ASSERT_TRUE(server_->OfferTable(TokenOf(subject), std::move(offer)));
   }
 
-  // Issues the next call of a rank, or looks whether it still waits.
+  // Issues the rank's next call, or checks whether the call still waits.
   void Call(SwitchingRank& rank, uint64_t slowest) {
     constexpr uint64_t kRunAhead = 64;
     if (rank.call > slowest + kRunAhead) return;
@@ -186,7 +187,7 @@ class LostInSwitches : public ::testing::TestWithParam<bool> {
     ++waits_;
   }
 
-  // True once a communicator has lost what it loses and used two tables.
+  // True once a communicator has lost all messages that it must lose and has used two tables.
   bool IsOver(size_t subject) const { return g_messages[subject] >= kDisturbed && commits_[subject] >= 2; }
 
   const std::shared_ptr<DecisionEngine> engine_ = std::make_shared<DecisionEngine>(EngineOptions{});
@@ -203,7 +204,7 @@ TEST_P(LostInSwitches, NoCallWaitsLongForAVerdict) {
   std::set<size_t> under_way;
   for (size_t subject = 0; subject < kSubjects; ++subject) under_way.insert(subject);
   while (!under_way.empty()) {
-    // The program computes between two calls.
+    // The program computes between calls.
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     for (const size_t subject : under_way) {
       Offer(subject);
@@ -214,8 +215,8 @@ TEST_P(LostInSwitches, NoCallWaitsLongForAVerdict) {
     std::erase_if(under_way, [this](size_t subject) { return IsOver(subject); });
   }
   EXPECT_GT(waits_, 0);
-  // A rank asks every 50 ms, and is connected again within 100 ms. After kSwitchAttemptNs the leader calls an
-  // attempt off.
+  // A rank asks for the verdict every 50 ms and reconnects within 100 ms. The leader gives up an attempt
+  // after kSwitchAttemptNs.
   constexpr int64_t kOfALossNs = kSwitchRepeatNs + 100 * kMillisecondNs;
   for (size_t subject = 0; subject < kSubjects; ++subject) {
     for (const SwitchingRank& rank : ranks_[subject]) {

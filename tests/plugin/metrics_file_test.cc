@@ -97,7 +97,7 @@ TEST_F(MetricsFileTest, TimesArePutBesideWhatWasPredicted) {
   EXPECT_THAT(text, HasSubstr("dynamiccl_timing_seconds_total{rank=\"3\"} 0.0015\n"));
 }
 
-// The grammar of the exposition format, as far as it is used: every sample belongs to the family above it.
+// Checks the part of the exposition format that is used. Every sample must belong to the family above it.
 TEST_F(MetricsFileTest, EveryLineIsPrometheusText) {
   CollectiveTimes times;
   MetricsSource source = Source();

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Loads what tools/setup/build_portable.sh built with C libraries that are older than Rocky 8's (glibc 2.28) and as old
-# as Ubuntu 20.04's (2.31), which it fetches into the user's cache: as plugin, preloaded, and as auditor. Exit 77: they
-# cannot be had here, so nothing is shown.
+# Loads the objects of tools/setup/build_portable.sh with two C libraries: one older than Rocky 8's glibc 2.28, and
+# Ubuntu 20.04's glibc 2.31. It fetches them into the user's cache. It loads the objects as a plugin, preloaded and as
+# an auditor. Exit code 77: the libraries or the objects are not available, so nothing was tested.
 #   tests/plugin/old_glibc.sh [folder of the objects]      default: build/portable/lib
 set -euo pipefail
 
@@ -30,7 +30,7 @@ fetch() { # package
   mv "$work/$1.unpacked" "$cache/$1.unpacked"
 }
 
-# Its operator new is its own: it shows none to the program, and takes none of it.
+# The object must use its own operator new: it neither exports one to the program nor imports one from it.
 for object in libdynamiccl.so libdynamiccl-audit.so; do
   foreign="$(nm -D "$objects/$object" | awk '{print $NF}' | grep -E '^_Z(n|d)[aw]' || true)"
   [[ -z "$foreign" ]] || { printf 'error: %s shares with the program: %s\n' "$object" "$foreign" >&2; exit 1; }

@@ -51,7 +51,7 @@ TEST(ProcessMemory, TakesTheProgramsWordAndSamplesNoMore) {
   });
 }
 
-// A thread without a context gets an error from the driver.
+// The driver returns an error to a thread without a context.
 TEST(ProcessMemory, SamplesTheHostWhereNoDeviceAnswers) {
   InChildProcess([] {
     FakeCudaDevice device(DYNAMICCL_TEST_CUDA_DRIVER);

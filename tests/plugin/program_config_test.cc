@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests configurations of programs that were built for other releases of NCCL.
+// Tests configurations of programs that were built with the headers of other NCCL releases.
 #include "plugin/interpose/program_config.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// The configuration of a program that was built with a header in which the structure has `size` bytes.
+// A release of NCCL whose header declares a configuration of `size` bytes.
 struct OfRelease {
   unsigned version;
   size_t size;
@@ -19,7 +19,7 @@ struct OfRelease {
 constexpr OfRelease kReleases[] = {{21900, 48}, {22602, 48},  {22703, 72},
                                    {22803, 80}, {23203, 120}, {24000, 200}};
 
-// Returns the structure's bytes. The bytes after its end do not belong to the program.
+// Returns the configuration of such a program. The bytes after `size` do not belong to the program.
 std::vector<std::byte> Given(const OfRelease& release) {
   std::vector<std::byte> bytes(release.size + 64, std::byte{0x5a});
   const ncclConfig_t nothing = DYNAMICCL_NCCL_CONFIG_INITIALIZER;

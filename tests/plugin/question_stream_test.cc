@@ -14,7 +14,7 @@
 namespace dynamiccl {
 namespace {
 
-// Number of a job's calls, and of those that were recognised as labelled.
+// The number of a job's calls, and of those that were recognised as they are labelled.
 struct Right {
   double calls = 0, role = 0, phase = 0, stage = 0;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulates experiments under faults, any number of seeds: docs/results/agreement.md.
+// Simulates experiments under faults for any number of seeds. docs/results/agreement.md describes it.
 #include "tests/plugin/simulated_experiments.h"
 #include "tests/src/decision/switching/simulation.h"
 #include "tests/src/decision/switching/simulation_program.h"

@@ -9,9 +9,9 @@
 namespace dynamiccl::testing {
 namespace {
 
-// Permille of the requests at which the level of memory is measured.
+// So many requests in a thousand come with a new measurement of the level of memory.
 constexpr int kMemoryChanges = 50;
-// A rank's clock counts steps of this length under kArmsByOwnClock.
+// Length of a step by a rank's own clock, under kArmsByOwnClock.
 constexpr int64_t kOwnStepNs = 10'000'000;
 
 std::shared_ptr<const OverrideRules> RulesByMemory() {
@@ -26,7 +26,7 @@ std::shared_ptr<const OverrideRules> RulesByMemory() {
   return rules;
 }
 
-// Returns the decision as a number of 31 bits.
+// Returns a number of 31 bits that stands for the decision.
 uint64_t CodeOf(uint32_t table, const Decision& decision, bool timed) {
   const CollectiveConfig& config = decision.config;
   return NumberFrom(table,
@@ -55,7 +55,7 @@ SimulatedExperiments::SimulatedExperiments(uint64_t seed, uint64_t decisions, Ex
     rank.gate = &tables_.back()->gate();
     rank.member = SwitchMember(*rank.gate);
   }
-  (void)NextVersion();  // the first one is what ranks attested
+  (void)NextVersion();  // the ranks have attested the first version
 }
 
 std::shared_ptr<DecisionEngine> SimulatedExperiments::NewEngine(std::span<const std::byte> plan,
@@ -176,7 +176,7 @@ void SimulatedExperiments::Propose() {
   guard_.Failed(now_);
 }
 
-// A more urgent request has replaced it.
+// The leader drops a proposal without an attempt when a more urgent request replaces it.
 void SimulatedExperiments::ForgetDropped() {
   if (!pending_ || leader_.busy()) return;
   pending_.reset();
@@ -209,7 +209,7 @@ void SimulatedExperiments::CountVersion(const Proposal& proposal) {
   counts_.beliefs += leads && belief && belief->config == common.front() ? 1 : 0;
 }
 
-// Makes memory of the leader's device scarce or free again. Ranks agree on each level of it.
+// Changes the free memory of all ranks' devices. The ranks then agree on the level of the leader's device.
 void SimulatedExperiments::Request() {
   if (!random_.Chance(kMemoryChanges)) return;
   for (MemoryLevel& level : memory_) level.Take(random_.Below(100), 100);

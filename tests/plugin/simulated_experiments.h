@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Simulates the life of a communicator in mode adaptive, with experiments, in virtual time. The leader's
-// guard gets calls, times and stamps late or never, and proposes table versions. Versions travel as bytes.
-// Each rank makes its own table of them. It decides by this table, by the role that it recognised and by the
-// agreed level of memory. All of this is the shipped code; the program, the fabric and the faults are drawn
-// from a seed.
+// guard receives calls, times and stamps late or never, and proposes table versions. The plan of a version is
+// sent as bytes, and each rank makes its own table of it. A rank decides by this table, by the role that it
+// recognised and by the agreed level of memory. All of this is the shipped code. The program, the fabric and
+// the faults are drawn from a seed.
 #pragma once
 
 #include <map>
@@ -24,12 +24,11 @@
 
 namespace dynamiccl::testing {
 
-// The first rule is the shipped one. With each of the others a rank uses something that the ranks did not
-// agree on.
+// The first rule is the shipped one. Each of the others makes ranks use something that they did not agree on.
 enum class ExperimentRule {
   kAgreed,
   kLeaderUsesProposals,  // the leader's rank uses a proposed plan at once
-  kArmsByOwnClock,       // in steps that a rank's own clock counts, calls use the choice and no arm
+  kArmsByOwnClock,       // a rank's own clock decides in which steps calls use the choice and no arm
   kOwnMemory,            // rules read the rank's own level of memory
 };
 
@@ -64,12 +63,13 @@ class SimulatedExperiments : public SimulatedCommunicator<SwitchMember, StepsOnC
   SwitchableTables& TablesOf(const Rank& rank) { return *tables_[static_cast<size_t>(rank.index)]; }
   std::shared_ptr<DecisionEngine> NewEngine(std::span<const std::byte> plan, bool has_plan) const;
   KeyKnowledge Knowledge(const TableKey& key) const;
-  // Returns the rank's answer to NCCL's question about the call. `timed` says whether it measures the call.
+  // Returns the rank's answer to NCCL's question about the call. Sets `timed` to whether the rank times the
+  // call.
   Decision Answer(Rank& rank, const DecisionKey& key, bool& timed);
   void Note(const Rank& rank, const DecisionKey& key, const Decision& decision, bool timed);
-  // Passes the call to the guard on the leader's rank, and advances its device's clock.
+  // Passes the call to the guard, on the leader's rank, and advances the clock of that rank's device.
   void Feed(const DecisionKey& key, const Decision& decision, bool timed);
-  // Sends a rank's time or stamp to the leader, or loses it.
+  // Sends a time or a stamp of a rank to the leader, or loses it.
   void AddReport(int reporter, const CallTime& time);
   void TakeReports();
   void Propose();
@@ -84,10 +84,10 @@ class SimulatedExperiments : public SimulatedCommunicator<SwitchMember, StepsOnC
   Guard guard_;
   CallFeed feed_;
   TimedCalls timed_;
-  std::vector<Report> reports_;  // a heap, the earliest in front
+  std::vector<Report> reports_;  // a heap with the earliest report first
   std::map<uint32_t, Offered> offers_;
   std::optional<std::pair<uint32_t, Proposal>> pending_;
-  std::shared_ptr<DecisionEngine> early_;  // kLeaderUsesProposals: the newest proposed plan
+  std::shared_ptr<DecisionEngine> early_;  // newest proposed plan, under kLeaderUsesProposals
   int64_t device_ns_ = 0;                  // the clock of the leader's device
   std::optional<uint32_t> memory_version_;
   MemoryPressure leader_memory_ = MemoryPressure::kUnknown;

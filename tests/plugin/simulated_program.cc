@@ -20,7 +20,7 @@ uint64_t CodeOf(const CollectiveConfig& config) {
 
 }  // namespace
 
-// The finaliser of SplitMix64, public domain (Vigna), once for each number.
+// Applies the finaliser of SplitMix64 (Vigna, public domain) once for each number.
 uint64_t NumberFrom(uint64_t seed, uint64_t a, uint64_t b, uint64_t c) {
   uint64_t mixed = seed;
   for (const uint64_t each : {a, b, c}) {
@@ -47,7 +47,7 @@ DecisionKey SimulatedProgram::CallAt(uint64_t call) const {
   if (NumberFrom(seed_, 10, call) % 300 == 0) place = 2000;
   const uint64_t drawn = NumberFrom(seed_, 11, place);
   DecisionKey key;
-  // At most ten different calls, so that steps repeat them.
+  // There are at most ten different calls, so steps repeat them.
   const uint64_t kind = drawn % 10;
   key.collective = static_cast<Collective>(NumberFrom(seed_, 12, kind) % kTunableCollectives);
   key.bytes = uint64_t{4096} << NumberFrom(seed_, 13, kind) % 12;
@@ -101,8 +101,8 @@ std::optional<Expectation> SimulatedProgram::Expected(const EffectQuestion& ques
   return Expectation{{-static_cast<double>(drawn % 40) / 100, 0.05}, ExpectedFrom::kPolicy};
 }
 
-// Some configs halve the times of all calls, others double them, as on a fabric that a cost model does not
-// describe.
+// Some configs halve the times of all calls, and others double them. Such a fabric differs from what a cost
+// model describes.
 int64_t SimulatedProgram::TransferNs(const DecisionKey& key, const CollectiveConfig& config) const {
   int64_t ns = 50'000 + static_cast<int64_t>(key.bytes);
   if (key.call_number >= slower_from_) ns *= 3;

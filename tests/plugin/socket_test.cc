@@ -10,11 +10,11 @@
 namespace dynamiccl {
 namespace {
 
-// The time within which something must happen, on a busy machine too.
+// The time within which something must happen, even on a busy machine.
 constexpr int kSoonMs = 5000;
 
-// A worker of a data loader may live longer than the process that forked it. Ranks are freed by the end of
-// that process, not by the worker's.
+// A worker of a data loader may live longer than the process that forked it. Ranks must be freed when that
+// process ends, not only when the worker does.
 TEST(ControlSockets, AForkedChildHoldsNone) {
   auto listening = Listen("127.0.0.1", 0);
   ASSERT_TRUE(listening) << listening.error().message;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests stamps of steps over a stand-in for the CUDA driver, whose events complete when the test says so.
+// Tests stamps of steps with a stand-in for the CUDA driver. The test decides when its events complete.
 #include "plugin/times/step_stamps.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ TEST(StepStamps, AreReportedWithTheDevicesTimesOnceTheDeviceHasReachedThem) {
     EXPECT_TRUE(steps.Begin(30));
     EXPECT_EQ(steps.Reported(), (std::vector{StampOf(10, 0), StampOf(20, 2 * kMillisecond)}));
     device["reached"] = 3;
-    steps.Look();  // at a call in the middle of the step
+    steps.Look();  // at a call inside the step
     EXPECT_EQ(steps.Reported(), std::vector{StampOf(30, 5 * kMillisecond)});
     EXPECT_TRUE(steps.Begin(40));
     EXPECT_TRUE(steps.Reported().empty());
@@ -77,7 +77,7 @@ TEST(StepStamps, EndWithTheFirstFailureOfTheDriver) {
     Device device;
     Steps steps;
     EXPECT_TRUE(steps.Begin(1));
-    device["failing"] = 709;  // the context is destroyed
+    device["failing"] = 709;  // CUDA_ERROR_CONTEXT_IS_DESTROYED
     EXPECT_FALSE(steps.Begin(2));
     device["failing"] = 0;
     EXPECT_FALSE(steps.Begin(3));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the leader's end of switching without its thread: connections that break, with or without the
-// leader's notice, and ranks that come again for the verdict that they pledged to accept.
+// Tests the leader's side of switching without its thread. Connections break, with or without the leader's
+// notice. Ranks come back for the verdict that they pledged to accept.
 #include "plugin/runtime/switch_leadership.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ class SwitchLeadershipTest : public ::testing::Test {
     connection = {UniqueFd(ends[0]), UniqueFd(ends[1])};
     return leadership_.Join(ends[0], {kToken, kToken, rank, kRanks}, kSecret);
   }
-  // Breaks a connection, as the control server notices it.
+  // Breaks a connection, and tells the leader as the control server does.
   void Break(int rank) {
     Connection& connection = connections_[static_cast<size_t>(rank)];
     leadership_.ConnectionLost(connection.leaders.get());
@@ -62,7 +62,7 @@ class SwitchLeadershipTest : public ::testing::Test {
     return leadership_.HandleMessage(connections_[static_cast<size_t>(rank)].leaders.get(),
                                      EncodeSwitch({kToken, message, {}}, kSecret));
   }
-  // The last message that the rank has received since the previous call.
+  // Returns the last message that the rank has received since the previous call.
   std::optional<SwitchMessage> LastReceived(int rank) {
     std::vector<std::byte> received(size_t{1} << 16);
     const ssize_t got =
@@ -79,14 +79,14 @@ class SwitchLeadershipTest : public ::testing::Test {
     return last;
   }
 
-  // Both ranks pledge the attempt that `prepare` begins, which commits it.
+  // Lets both ranks pledge for the attempt of `prepare`. This commits the attempt.
   void Pledge(const SwitchMessage& prepare) {
     ASSERT_EQ(prepare.kind, SwitchKind::kPrepare);
     for (int rank = 0; rank < kRanks; ++rank) EXPECT_TRUE(Send(rank, SwitchKind::kPledge, prepare.attempt));
     EXPECT_TRUE(LastReceived(1)->commit);
     *own_calls_ += 1'000'000;  // beyond the boundary
   }
-  // Writes a policy file and returns the attempt by which the leader asks for it.
+  // Writes a policy file. Returns the attempt in which the leader asks for this policy.
   SwitchMessage PrepareForNewFile() {
     const auto policy = test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kSimple);
     EXPECT_TRUE(WritePolicyFile(policy_path_, *policy));
@@ -95,7 +95,7 @@ class SwitchLeadershipTest : public ::testing::Test {
     return prepare;
   }
 
-  // Returns the rank's next message, however long the leader's other thread reads files.
+  // Returns the rank's next message. Waits while the leader's other thread reads files.
   SwitchMessage NextReceived(int rank, int64_t now_ns) {
     while (true) {
       const int before = changes_;
@@ -105,7 +105,7 @@ class SwitchLeadershipTest : public ::testing::Test {
     }
   }
 
-  // Returns an attempt that both ranks pledged, and whose end only rank 0 was told.
+  // Returns an attempt for which both ranks pledged. Only rank 0 has read its verdict.
   uint64_t CommitUnheardByRankOne() {
     leadership_.Offer(kToken, {SwitchReason::kOperator, false, {std::byte{1}}, {}});
     leadership_.Tick(1);
@@ -127,7 +127,7 @@ class SwitchLeadershipTest : public ::testing::Test {
   std::atomic<int> changes_{0};  // counted by the leader's thread that reads files
   SwitchLeadership leadership_;
   std::array<Connection, kRanks> connections_;
-  TableContents received_table_;  // of the last kPrepare that LastReceived saw
+  TableContents received_table_;  // contents of the last kPrepare in LastReceived
 };
 
 TEST_F(SwitchLeadershipTest, TellsTheVerdictToARankThatComesAgain) {
@@ -153,8 +153,8 @@ TEST_F(SwitchLeadershipTest, ForgetsNoVerdictWhenAllConnectionsBreakAtOnce) {
   EXPECT_TRUE(received->commit);
 }
 
-// In a job that runs for weeks a connection may break. Without the rank the leader could never take back a
-// choice that has become slow.
+// In a job that runs for weeks, a connection may break. If the rank could not come back, the leader could
+// never again revoke a choice that has become slow.
 TEST_F(SwitchLeadershipTest, ARankThatComesAgainTakesPartInTheNextSwitch) {
   std::vector<SwitchOutcome::End> ends;
   const auto offer = [&](int64_t at) {
@@ -176,11 +176,11 @@ TEST_F(SwitchLeadershipTest, ARankThatComesAgainTakesPartInTheNextSwitch) {
   EXPECT_EQ(ends.back(), SwitchOutcome::End::kCommitted);
 }
 
-// The requester of a version must not wait for its outcome for ever.
+// The one who requested a version must not wait for its outcome for ever.
 TEST_F(SwitchLeadershipTest, TellsWhoeverAskedThatARankIsLost) {
   const uint64_t attempt = CommitUnheardByRankOne();
   int told = 0;
-  // The leader's rank has not reached the boundary of the last version, so this request waits.
+  // This request waits, because the leader's rank has not reached the boundary of the last version.
   leadership_.Offer(kToken, {SwitchReason::kRevocation, true, {}, [&](const SwitchOutcome& outcome) {
                                EXPECT_EQ(outcome.end, SwitchOutcome::End::kRankLost);
                                EXPECT_EQ(outcome.rank, 1);
@@ -195,7 +195,7 @@ TEST_F(SwitchLeadershipTest, TellsWhoeverAskedThatARankIsLost) {
   EXPECT_TRUE(LastReceived(1)->commit);
 }
 
-// Nobody is told of a pulled cable, so the rank may know before the leader does.
+// A pulled cable is reported to nobody, so the rank may notice it before the leader does.
 TEST_F(SwitchLeadershipTest, TakesANewConnectionForOneThatBrokeUnseen) {
   const uint64_t attempt = CommitUnheardByRankOne();
   Connection unseen = std::move(connections_[1]);
@@ -209,7 +209,7 @@ TEST_F(SwitchLeadershipTest, TakesANewConnectionForOneThatBrokeUnseen) {
 
 std::atomic<int> g_lines{0};
 
-// One node may never get the file. In a job of weeks it is asked every five seconds.
+// The file may never come to one node. In a job of weeks, its rank is asked for the file every five seconds.
 TEST_F(SwitchLeadershipTest, NamesARankWithoutTheChangedPolicyOnce) {
   ASSERT_TRUE(
       WritePolicyFile(policy_path_, *test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kSimple)));
@@ -254,7 +254,7 @@ TEST_F(SwitchLeadershipTest, AnOfferFromBeforeAChangedPolicyKeepsThatPolicy) {
 std::atomic<bool> g_file_hangs{false};
 std::atomic<bool> g_file_is_read{false};
 
-// A file system whose server is away makes reading hang. Calls wait for verdicts of the thread that ticks.
+// Reading hangs if the server of the file system is gone. Calls wait for verdicts of the thread that ticks.
 TEST_F(SwitchLeadershipTest, GivesVerdictsWhileAPolicyFileHangs) {
   ASSERT_TRUE(
       WritePolicyFile(policy_path_, *test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kSimple)));

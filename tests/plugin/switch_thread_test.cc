@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests a rank's end of switching with a leader that does not accept the rank.
+// Tests a rank's side of switching with a leader that does not accept the rank.
 #include "plugin/runtime/switch_thread.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ constexpr ControlSecret kSecret{7, 7};
 constexpr ControlToken kRoot{3};
 constexpr ControlToken kChild{4};
 
-// This happens for a child of a split that leaves the leader's process out. There may be a thousand such
+// This happens if a split makes a communicator without the leader's process. There may be a thousand such
 // ranks.
 TEST(SwitchThread, LeaderWithoutARankIsAskedLessAndLessAndThenGivenUp) {
   std::atomic<int> joins{0};
@@ -60,13 +60,14 @@ int64_t ProcessorNanoseconds() {
   return used.tv_sec * 1'000'000'000LL + used.tv_nsec;
 }
 
-// A program may use up its descriptors. The waiting connection must not keep a core of the leader busy.
+// A program may run out of descriptors. The connection that waits to be accepted must not keep a core of the
+// leader busy.
 TEST(ControlServer, WithoutDescriptorsRestsUntilThereAreSome) {
   constexpr int kLongMs = 30'000;
   auto server = ControlServer::Start({"127.0.0.1"}, 0, kLongMs);
   ASSERT_TRUE(server) << server.error().message;
-  // UBSan looks at the objects of a type through a pipe when it sees the type for the first time. So the
-  // types that an error's text takes are seen while there are descriptors.
+  // When UBSan first sees a type, it examines objects of this type through a pipe, which takes descriptors.
+  // So this call shows it the types of an error's text while there are descriptors.
   EXPECT_FALSE(Accept(-1));
   (*server)->RegisterRoot(kRoot, kSecret);
   PledgeMessage pledge{kRoot, kChild, 0, 1, {}, {}};
@@ -91,7 +92,7 @@ TEST(ControlServer, WithoutDescriptorsRestsUntilThereAreSome) {
   EXPECT_EQ(::poll(&waiting, 1, kLongMs), 1) << "the leader has forgotten who waits";
 }
 
-// A rank that connects again sends at once all that it has proposed.
+// A rank that connects again sends its join and all its proposals at once.
 TEST(ControlServer, TakesWhatComesTogetherWithAJoin) {
   auto leadership =
       std::make_unique<SwitchLeadership>(std::make_unique<PolicyWatch>("/no/such/policy", Sha256Digest{1}),

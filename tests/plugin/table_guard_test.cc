@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests what the guard of a job's communicator offers, from decisions and times as they come in a job.
+// Tests what the guard of a communicator offers, from decisions and times that arrive as in a job.
 #include "plugin/runtime/table_guard.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ constexpr int64_t kNccl = 1'000'000;
 constexpr int kRanks = 2;
 constexpr TableKey kKey{Collective::kAllReduce, {80}, Role::kUnknown};
 
-// Two ranks; the first is the leader's. A proposed version is committed at once.
+// A job of two ranks. The first is the leader's. A proposed version is committed at once.
 class GuardedJob {
  public:
   explicit GuardedJob(std::shared_ptr<const SiteStore> store = nullptr, Recorder* recorder = nullptr,
@@ -72,14 +72,14 @@ class GuardedJob {
         guard_->AddTimes(reporter, std::span(&time, 1));
       }
       ++call_;
-      now_ns_ += 9'000'000 + transfer_ns;  // it waits
+      now_ns_ += 9'000'000 + transfer_ns;  // the program waits for the call
       if (auto offer = guard_->Tick(now_ns_)) Take(std::move(*offer));
     }
   }
   void Refuse() { refuse_ = true; }
   // Makes the policy leave the key to NCCL.
   void LeaveNcclAlone() { policy_choice_ = kLeaveNcclAlone; }
-  // From now on a call that uses an arm takes `ratio` times NCCL's time.
+  // From now on, a call that uses an arm takes `ratio` times NCCL's time.
   void TrialsTake(double ratio) { ratio_of_trials_ = ratio; }
 
   TableGuard& guard() { return *guard_; }
@@ -87,8 +87,8 @@ class GuardedJob {
   std::vector<SwitchReason> offers;
   std::vector<int64_t> offers_at_ns;
   int64_t first_trial_ns = -1;
-  int trials = 0;                       // calls that used an arm
-  std::vector<CollectiveConfig> tried;  // the config of each of them
+  int trials = 0;                       // number of calls that used an arm
+  std::vector<CollectiveConfig> tried;  // the configs of these calls
   CollectiveConfig choice() const { return table_.ChoiceOf(kKey, policy_choice_); }
   uint64_t call() const { return call_; }
 
@@ -114,7 +114,7 @@ class GuardedJob {
   double ratio_of_trials_ = 1;
 };
 
-// Adds `count` times, and returns after how many of them the report woke its reader.
+// Adds `count` times. Returns after which of them the report woke its reader.
 std::vector<size_t> WakesOf(TimesReport& report, const int& wakes, size_t count) {
   std::vector<size_t> woken;
   for (size_t added = 1; added <= count; ++added) {
@@ -134,7 +134,7 @@ TEST(TimesReport, WakesItsReaderOnceUntilTheTimesAreTaken) {
   }
 }
 
-// The connection to the leader has broken for good, and the job runs on for weeks.
+// The connection to the leader has broken for good, and the job continues for weeks.
 TEST(TimesReport, KeepsAFewTimesWhereNobodyTakesThem) {
   int wakes = 0;
   TimesReport report([&] { ++wakes; });
@@ -166,7 +166,7 @@ TEST(TimesReport, SendsMoreTimesTogetherTheMoreWereSent) {
 TEST(TableGuard, TakesBackAPolicyThatIsTenTimesSlower) {
   GuardedJob job;
   job.Calls(30, 10);
-  // A search may begin after that.
+  // A search may begin after the revocation, so only the first offer is checked.
   ASSERT_FALSE(job.offers.empty());
   EXPECT_EQ(job.offers[0], SwitchReason::kRevocation);
   EXPECT_TRUE(job.choice().leaves_nccl_alone());
@@ -176,7 +176,8 @@ TEST(TableGuard, TakesBackAPolicyThatIsTenTimesSlower) {
 
 std::vector<std::string> g_lines;
 
-// The report reads the reasons of versions from these lines: VersionReasons in tools/report/guard_account.cc.
+// `dynamiccl report` reads the reasons of versions from these lines (VersionReasons in
+// tools/report/guard_account.cc).
 TEST(TableGuard, SaysWhyAVersionCameAsTheReportReadsIt) {
   g_lines.clear();
   SetLogSink([](LogLevel, std::string_view line) { g_lines.emplace_back(line); });
@@ -200,7 +201,7 @@ TEST(TableGuard, OffersAgainWhatTheRanksDidNotAgreeTo) {
   EXPECT_EQ(job.choice(), kPolicyChoice);
 }
 
-// The version that began the trials is still young when the slow use is seen. That must not delay the answer.
+// The arm is used soon after the version that began the trials. So young a version must not delay the answer.
 TEST(TableGuard, TakesBackAnArmThatIsManyTimesTooSlowAfterItsFirstUse) {
   GuardedJob job;
   job.TrialsTake(20);
@@ -226,7 +227,7 @@ TEST(TableGuard, ForgetsWhatItKnewOfAnotherPolicysChoices) {
   ASSERT_TRUE(job.choice().leaves_nccl_alone());
   job.guard().Restart(nullptr, 3);
   const size_t offers = job.offers.size();
-  job.Calls(30, 10);  // still decided by the version before
+  job.Calls(30, 10);  // decided by the version before the restart
   EXPECT_EQ(job.offers.size(), offers);
 }
 
@@ -265,8 +266,8 @@ TEST(TableGuard, WhatIsKeptIsNotHandedOutAgain) {
 std::atomic<bool> g_store_hangs{false};
 std::atomic<bool> g_store_renamed{false};
 
-// A file system whose server is away makes the store hang. The leader's thread sends the verdicts that calls
-// wait for.
+// The store hangs if the server of the file system is gone. The leader's thread must still send the verdicts
+// that calls wait for.
 TEST(TableGuard, TheLeaderDoesNotWaitForAStoreThatHangs) {
   const std::string path = ::testing::TempDir() + "/hangs-" + std::to_string(::getpid()) + ".dcsite";
   GuardedJob job;
@@ -297,7 +298,7 @@ TEST(TableGuard, TheLeaderDoesNotWaitForAStoreThatHangs) {
   g_store_hangs = false;
   g_store_hangs.notify_all();
   g_store_renamed.wait(false);
-  // Between the renaming and the mark that the write is done, the store's thread runs a few instructions.
+  // The store's thread still runs a few instructions between renaming the file and marking the write as done.
   const int64_t deadline = MonotonicNanoseconds() + 20 * kSecond;
   for (int64_t at = 5; !job.guard().UnsavedResults(1000).empty(); ++at) {
     ASSERT_LT(MonotonicNanoseconds(), deadline);
@@ -312,7 +313,7 @@ TEST(TableGuard, TheLeaderDoesNotWaitForAStoreThatHangs) {
   for (const char* of : {"", ".lock"}) std::filesystem::remove(path + of);
 }
 
-// A communicator ends while the store hangs. Other communicators of the job also wait for this leader.
+// A communicator ends while the store hangs. The job's other communicators also wait for this leader.
 TEST(TableGuard, TheLeaderDoesNotWaitForAStoreThatHangsAtACommunicatorsEnd) {
   const std::string path = ::testing::TempDir() + "/ends-" + std::to_string(::getpid()) + ".dcsite";
   GuardedJob job;
@@ -321,10 +322,10 @@ TEST(TableGuard, TheLeaderDoesNotWaitForAStoreThatHangsAtACommunicatorsEnd) {
   SwitchLeadership leadership(
       std::make_unique<PolicyWatch>("/no/such/policy", Sha256Digest{1}),
       [&](const ControlToken&) { return own_calls; }, {}, path);
-  constexpr int kFirstFd = 1'000'000;  // no message is sent
+  constexpr int kFirstFd = 1'000'000;  // no message is sent to these descriptors
   for (int rank = 0; rank < kRanks; ++rank)
     ASSERT_TRUE(leadership.Join(kFirstFd + rank, {{1}, {1}, rank, kRanks}, {}));
-  leadership.Tick(1);  // the first save of a job, with nothing learnt yet
+  leadership.Tick(1);  // saves the job for the first time, with nothing learnt yet
   leadership.Guard(job.guard().shared_from_this());
   leadership.Tick(2);
   g_store_hangs = true;
@@ -343,7 +344,7 @@ TEST(TableGuard, TheLeaderDoesNotWaitForAStoreThatHangsAtACommunicatorsEnd) {
   for (const char* of : {"", ".lock"}) std::filesystem::remove(path + of);
 }
 
-// When the communicator ends, the disk is full, or the folder is not mounted yet.
+// When the communicator ends, the disk may be full, or the folder may not be mounted yet.
 TEST(TableGuard, WhatAnEndedCommunicatorLearntIsKeptUntilTheStoreTakesIt) {
   const std::string folder = ::testing::TempDir() + "/late-" + std::to_string(::getpid());
   GuardedJob job;
@@ -352,7 +353,7 @@ TEST(TableGuard, WhatAnEndedCommunicatorLearntIsKeptUntilTheStoreTakesIt) {
   SwitchLeadership leadership(
       std::make_unique<PolicyWatch>("/no/such/policy", Sha256Digest{1}),
       [&](const ControlToken&) { return own_calls; }, {}, folder + "/site.dcsite");
-  constexpr int kFirstFd = 1'000'000;  // no message is sent
+  constexpr int kFirstFd = 1'000'000;  // no message is sent to these descriptors
   for (int rank = 0; rank < kRanks; ++rank)
     ASSERT_TRUE(leadership.Join(kFirstFd + rank, {{1}, {1}, rank, kRanks}, {}));
   leadership.Guard(job.guard().shared_from_this());
@@ -368,7 +369,7 @@ TEST(TableGuard, WhatAnEndedCommunicatorLearntIsKeptUntilTheStoreTakesIt) {
   std::filesystem::remove_all(folder);
 }
 
-// Returns what three jobs leave, each in a place of its own, in which every trial takes a fifth of NCCL's
+// Returns what three jobs learn in three different places. In each job, every trial takes a fifth of NCCL's
 // time.
 std::shared_ptr<const SiteStore> FoundElsewhere() {
   auto store = std::make_shared<SiteStore>();
@@ -387,8 +388,8 @@ std::shared_ptr<const SiteStore> FoundElsewhere() {
   return store;
 }
 
-// With another release of NCCL no choice counts as confirmed, but a job in the same circumstances begins with
-// what was good.
+// With another NCCL release no earlier choice counts as confirmed. Still, a job in otherwise equal
+// circumstances first tries what was good there.
 TEST(TableGuard, TriesFirstWhatWasGoodInAnotherPlace) {
   const auto store = FoundElsewhere();
   constexpr int kCalls = 52;
@@ -413,13 +414,13 @@ TEST(TableGuard, LeavesWhatWasGoodInAnotherPlaceButIsBadHere) {
   }
 }
 
-// Returns a policy that leaves all calls to NCCL, and whose experiments elsewhere found that steps with this
-// config take half of the time.
+// Returns a policy that leaves all calls to NCCL. Its experiments elsewhere found that steps with this config
+// take half the time.
 std::shared_ptr<const Policy> ExpectsOf(Algorithm algorithm, Protocol protocol, ChannelCount channels) {
   return test::MakePolicyThatExpects({algorithm, protocol, channels, -1, 0.2});
 }
 
-// Without a site store, the job begins with what the policy expects to be good.
+// Without a site store, the job first tries what the policy expects to be good.
 TEST(TableGuard, TriesFirstWhatThePolicyExpectsToBeGood) {
   constexpr int kCalls = 52;
   const auto policy = ExpectsOf(Algorithm::kRing, Protocol::kSimple, ChannelCount::kOne);
@@ -453,7 +454,7 @@ TEST(TableGuard, RecordsWhatTheProgramWaitsFor) {
   ASSERT_TRUE(recorder) << recorder.error().message;
   {
     GuardedJob job(nullptr, recorder->get());
-    job.Calls(3000, 0.5);  // it waits for all of it
+    job.Calls(3000, 0.5);  // the program waits for every call
     EXPECT_GT(job.totals_.guarded_ns[static_cast<size_t>(Criticality::kExposed)], 0u);
   }
   (*recorder)->Close();
@@ -470,7 +471,7 @@ TEST(TableGuard, RecordsWhatTheProgramWaitsFor) {
   std::filesystem::remove(path);
 }
 
-// Times jump by half. Before the change is believed, all calls are timed.
+// Times rise from 0.5 to 0.9 of NCCL's. All calls must be timed until the change is verified.
 TEST(TableGuard, AsksForAllTimesWhileAChangeIsVerified) {
   GuardedJob job;
   job.Calls(300, 0.5);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures what switching of tables costs on the thread that issues calls: a call without a switch, a call
-// while a boundary lies ahead, and the call that takes a new table whose verdict has come. The three take
-// turns.
+// Measures what switching of tables costs on the thread that issues calls. It takes turns with three kinds of
+// calls: calls without a switch, calls with a boundary ahead, and calls that take a new table whose verdict
+// has come.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -30,7 +30,7 @@ class TimedCalls {
   void Run() {
     const auto policy = std::make_shared<const Policy>();
     for (uint32_t version = 2; version < static_cast<uint32_t>(switches_) + 2; ++version) {
-      // The control thread's work, all of it before the boundary.
+      // The control thread does all of this before the boundary.
       if (!tables_.Offer(version, policy, {})) std::abort();
       plain_.push_back(TimedCall());
       decided_.push_back(TimedDecision());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests tables that the leader's process offers, over real sockets. Ranks are threads that issue calls as
-// fast as they can, at any distance from each other, each with its own end of switching.
+// Tests tables that the leader's process offers over real sockets. Ranks are threads that issue calls as fast
+// as they can. They may be at different calls, and each has its own side of switching.
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
@@ -29,11 +29,11 @@ std::vector<std::byte> PlanOf(int byte) {
   return {std::byte{1}, static_cast<std::byte>(byte)};
 }
 
-// The table of a call: the plan's second byte, -1 for the policy's own table, -2 for NCCL's choice.
+// The table of a call is named by the plan's second byte, or by one of these.
 constexpr int kPolicysOwn = -1;
 constexpr int kNcclsChoice = -2;
 
-// No rank is more than this many calls before the slowest.
+// No rank is more than this many calls ahead of the slowest.
 constexpr uint64_t kRunAhead = 64;
 using Progress = std::array<std::atomic<uint64_t>, kRanks>;
 
@@ -85,7 +85,7 @@ class SwitchingRank {
   }
 
  private:
-  // Decides by the table that the call has.
+  // Decides the call by its table.
   void Decide(uint64_t call) {
     CollectiveConfig config{Algorithm::kRing, Protocol::kLL, static_cast<uint8_t>(last_ & 63)};
     if (falsify_.exchange(false)) config.protocol = Protocol::kSimple;
@@ -97,7 +97,7 @@ class SwitchingRank {
     auto table = std::make_shared<DecisionEngine>(EngineOptions{});
     const std::lock_guard lock(mutex_);
     names_[table.get()] = name;
-    kept_.push_back(table);  // so that no address comes back
+    kept_.push_back(table);  // so that no address is used twice
     return table;
   }
   int NameOf(const DecisionEngine* engine) {
@@ -148,8 +148,7 @@ class TableSwitching : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  // Waits for the outcome. While ranks are joining, nothing is requested, so the offer is repeated until
-  // then.
+  // Waits for the outcome. While ranks still join, the leader makes no attempt, so the offer is repeated.
   SwitchOutcome Offer(TableOffer offer) {
     while (true) {
       std::promise<SwitchOutcome> promise;
@@ -164,7 +163,7 @@ class TableSwitching : public ::testing::Test {
   }
 
   // Requires that all ranks had the same table at every call that all of them made. Returns the tables in
-  // order, without repeats.
+  // order, without repetitions.
   std::vector<int> TablesOfAll() {
     std::vector<std::vector<int>> had;
     for (const auto& rank : ranks_) had.push_back(rank->End());
@@ -226,8 +225,8 @@ TEST_F(TableSwitching, PlanThatOneRankCannotReadIsUsedByNoneAndTheRankIsNamed) {
   EXPECT_EQ(TablesOfAll(), (std::vector<int>{kPolicysOwn, 1, 2}));
 }
 
-// A different decision is noticed within seconds, at any speed of the ranks, and ends the use of tables for
-// good.
+// A differing decision must be noticed within seconds, at any speed of the ranks. It ends the use of tables
+// for good.
 TEST_F(TableSwitching, RankThatDecidesOtherwiseIsNamedAndAllGoBackToNcclsChoice) {
   EXPECT_EQ(OfferPlan(1).end, SwitchOutcome::End::kCommitted);
   ::testing::internal::CaptureStderr();
@@ -244,8 +243,8 @@ TEST_F(TableSwitching, RankThatDecidesOtherwiseIsNamedAndAllGoBackToNcclsChoice)
               ::testing::ContainsRegex("rank 2 decided otherwise than most ranks in calls [0-9]+ to [0-9]+"));
 }
 
-// Counts the messages with digests by the connection that they were sent on. A rank looks at its decisions
-// once a second and sends the leader their digest.
+// Counts the messages with digests by connection. Once per second a rank sends the leader a digest of its
+// decisions.
 class SentDigests {
  public:
   SentDigests() { g_send_message.store(&Count); }
@@ -280,7 +279,7 @@ TEST_F(TableSwitching, RanksThatDecideAlikeAreNotSuspected) {
     EXPECT_EQ(OfferPlan(plan).end, SwitchOutcome::End::kCommitted);
     digests.WaitForOfEachRank(plan);
   }
-  // Each rank's answer reaches the leader after its digests.
+  // Each rank's answer reaches the leader after the digests that the rank sent before.
   EXPECT_EQ(OfferPlan(4).end, SwitchOutcome::End::kCommitted);
   WaitFor(4);
   EXPECT_EQ(TablesOfAll(), (std::vector<int>{kPolicysOwn, 1, 2, 3, 4}));

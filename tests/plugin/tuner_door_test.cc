@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the tuner as NCCL sees it: the object is loaded by name and asked, and must never fail or touch
-// anything that is not its own.
+// Tests the tuner as NCCL sees it. NCCL loads the object by name and asks it. The object must never fail, and
+// must not touch anything that is not its own.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ std::string PolicyPath() {
   return std::filesystem::temp_directory_path() / ("tuner_door." + std::to_string(::getpid()));
 }
 
-// NCCL 2.28 asks for version 5, 2.30 for version 6 and 2.32.6 for version 7; all begin with the same members.
+// NCCL 2.28 uses version 5, 2.30 version 6 and 2.32.6 version 7. All versions begin with the same members.
 template <typename Tuner>
 const Tuner* Load(const char* symbol) {
   void* object = ::dlopen(DYNAMICCL_TEST_PRELOAD, RTLD_NOW | RTLD_LOCAL);
@@ -75,7 +75,8 @@ struct Door {
   void* context = nullptr;
 };
 
-// Sets a policy that prefers Ring/Simple everywhere, and its digest, so that the user vouches for it.
+// Sets a policy that prefers Ring/Simple everywhere. The digest in its variable shows that the user vouches
+// for it.
 void UsePolicy() {
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kSimple);
   const auto digest = WritePolicyFile(PolicyPath(), *policy);
@@ -89,7 +90,7 @@ TEST(TunerDoor, WritesOneZeroAndChannelsOrNothing) {
     UsePolicy();
     Door<ncclTuner_v6_t> door("ncclTunerPlugin_v6");
     Table table(50.0f);
-    table.at(1, 0) = 1.0f;  // what NCCL would take
+    table.at(1, 0) = 1.0f;  // NCCL's own choice
     const int channels = door.Ask(table, 1024);
     EXPECT_EQ(table.at(1, 2), 0.0f);
     EXPECT_EQ(table.zeros(), 1);
@@ -99,7 +100,7 @@ TEST(TunerDoor, WritesOneZeroAndChannelsOrNothing) {
   });
 }
 
-// NCCL 2.31.2 sets its constants after it has handed them out.
+// NCCL 2.31.2 sets its constants only after it has passed them to the tuner.
 TEST(TunerDoor, ConstantsThatAreNotSetAreAsGoodAsNone) {
   InChildProcess([] {
     UsePolicy();
@@ -228,7 +229,7 @@ TEST(TunerDoor, PolicyThatIsNotTheVouchedOneIsNotUsed) {
   });
 }
 
-// Ranks that cannot meet may have other rules, so they must not choose chunks either.
+// Ranks that cannot attest may have other rules, so they must not choose chunks either.
 TEST(TunerDoor, ChunkSizesOfRulesAreNotUsedWithoutAttestation) {
   const std::string path = PolicyPath() + ".toml";
   InChildProcess([&] {
@@ -251,7 +252,7 @@ TEST(TunerDoor, ChunkSizesOfRulesAreNotUsedWithoutAttestation) {
   ::unlink(path.c_str());
 }
 
-// Ranks that cannot meet may have other rules, and nobody would notice.
+// Ranks that cannot attest may have other rules, and nothing would show it.
 TEST(TunerDoor, RulesAndSavedDecisionsAreNotVouchedFor) {
   const std::string path = PolicyPath() + ".beside";
   for (const char* setting : {"DYNAMICCL_RULES", "DYNAMICCL_DECISIONS"}) {

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What tools/setup/build_portable.sh built for another kind of machine, under qemu's emulation of it: decisions equal to
-# this machine's to the bit, a policy written here read there with its golden vectors, and the objects loaded by that
-# machine's own C library. Exit 77: a part of it cannot be had here, so nothing is shown.
+# Tests what tools/setup/build_portable.sh built for another kind of machine, under qemu's emulation. Decisions must
+# equal those of this machine bit for bit. A policy that is written here must be readable there, with its golden
+# vectors. The C library of that machine must load the objects. Exit code 77: something needed is not available, so
+# nothing was tested.
 #   tests/portable/other_machine.sh SAME_ANSWERS [folder]     default: build/portable-aarch64
 set -euo pipefail
 
 here="$1"
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 folder="$(realpath -m "${2:-$root/build/portable-aarch64}")"
-cross=/usr/aarch64-linux-gnu # of Debian's libc6-arm64-cross
+cross=/usr/aarch64-linux-gnu # folder of Debian's libc6-arm64-cross
 
 skip() {
   printf 'skipped: %s\n' "$1"
@@ -30,11 +31,11 @@ there=(qemu-aarch64 -L "$cross")
 [[ "$(wc -l <"$work/here")" -eq 25 ]] || { echo "error: $(wc -l <"$work/here") lines, not 25" >&2; exit 1; }
 diff "$work/here" "$work/there"
 printf 'aarch64 computes all %s digests as x86_64 does\n' "$(wc -l <"$work/here")"
-# A wrong answer would be seen: another policy's lines differ.
+# Checks the comparison itself: the lines of another policy must differ.
 "$here" >"$work/without"
 ! diff -q "$work/without" "$work/there" >/dev/null || { echo "error: unlike runs compare as equal" >&2; exit 1; }
 
-# As the objects of this machine (tests/plugin/exports_test.cc): the C library of glibc 2.17 and nothing else.
+# Like the objects of this machine (tests/plugin/exports_test.cc), these may need only the C library of glibc 2.17.
 for object in libdynamiccl.so libdynamiccl-audit.so; do
   needs="$(objdump -T "$folder/lib/$object" | grep -o 'GLIBC_2[0-9.]*' | sort -Vu)"
   newest="$(tail -1 <<<"$needs")"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every machine must compute to the bit, as digests, one a line: golden vectors, recognised structures,
-// choices of configs and the hashes of files, over random policies. tests/portable/other_machine.sh compares
-// this machine's lines with those of another kind of machine.
+// Prints digests of results that every machine must compute bit for bit, one per line: golden vectors,
+// recognised structures, choices of configs and the hashes of files, for random policies.
+// tests/portable/other_machine.sh compares the lines of this machine with those of another kind of machine.
 //   same_answers write FILE     writes a policy with this machine's golden vectors
-//   same_answers [FILE]         the digests; FILE must reproduce its golden vectors here
+//   same_answers [FILE]         prints the digests; this machine must reproduce the golden vectors of FILE
 #define XXH_INLINE_ALL
 #include <fmt/format.h>
 #include <xxhash.h>
@@ -24,8 +24,8 @@ namespace dynamiccl {
 namespace {
 
 constexpr uint64_t kPolicies = 6;
-constexpr int kCalls = 20'000;    // a policy
-constexpr int kQuestions = 1000;  // a policy
+constexpr int kCalls = 20'000;    // per policy
+constexpr int kQuestions = 1000;  // per policy
 
 class Digest {
  public:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the cells of real_nccl_matrix's JSON file as a Markdown table, a row a release, machine and world.
+"""Prints the results in real_nccl_matrix's JSON file as a Markdown table with a row per release, machine and world.
 
     tests/real_nccl/results_table.py build/release/nccl_releases.json
 """
@@ -12,7 +12,7 @@ NO_DOOR = ("no STATIC_PLUGIN", "no tuner interface")
 
 
 def text_of(cell):
-    """What a cell's field says; a cell that fails names its first failing check."""
+    """Returns the text for one result. If the result is a failure, the text names the first check that fails."""
     if cell["skipped"]:
         return "no such door" if cell["skipped"].startswith(NO_DOOR) else "SKIPPED: " + cell["skipped"]
     failing = [finding for finding in cell["findings"] if not finding["holds"]]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process of the same user in another network of this machine (a container) gets of a job's sockets.
+// Tests what a process of the same user in another network of this machine (a container) can reach of a job's
+// sockets.
 #include <gtest/gtest.h>
 
 #include "src/transport/descriptor_server.h"
@@ -41,14 +42,16 @@ TEST_F(AnotherNetwork, DoesNotReachSocketsOfThisHost) {
   EXPECT_TRUE(FreeSharedBuffer(*buffer).has_value());
 }
 
-// So two ranks of one machine that see different sockets under one name take TCP, and prove who they are.
+// Two ranks of one machine may see different sockets with the same name. They must count as different hosts,
+// so that they use TCP and authenticate.
 TEST_F(AnotherNetwork, IsAnotherHost) {
   const std::string here = HostIdentity();
   EXPECT_EQ(InAnotherNetwork([&] { return HostIdentity() != here ? 0 : 1; }), 0);
   EXPECT_EQ(InAChild([&] { return HostIdentity() == here ? 0 : 1; }), 0);
 }
 
-// A listener of the name that a rank expects, in a network of its own, takes nothing from it.
+// In another network, a listener may have the name that a rank expects. It must receive no connection of the
+// rank.
 TEST_F(AnotherNetwork, CannotTakeTheNameOfASocket) {
   const auto listener = MeshListener::Open();
   ASSERT_TRUE(listener.has_value());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What another user of the machine gets of a job's sockets and memory, and what of it he can disturb.
+// Tests what another user of the machine can reach of a job's sockets and memory, and what this user can
+// disturb.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -38,7 +39,8 @@ class AnotherUser : public ::testing::Test {
   }
 };
 
-// Connects to `name` and says `said`. Stays until the other side closes; how many bytes it said, at most 99.
+// Connects to `name`, sends `said` and waits until the other side closes. Returns how many bytes the other
+// side sent, at most 99.
 int SayTo(const std::string& name, std::span<const std::byte> said) {
   const auto socket = ConnectAbstract(name);
   if (!socket) return 101;
@@ -49,7 +51,7 @@ int SayTo(const std::string& name, std::span<const std::byte> said) {
   return heard;
 }
 
-// Two ranks that are processes, while another user stands in the queue of the first before the second comes.
+// Two ranks are processes. Another user connects to the first rank before the second rank does.
 TEST_F(AnotherUser, WhoConnectsToARankIsDroppedAndHoldsUpNobody) {
   auto listener = MeshListener::Open();
   ASSERT_TRUE(listener.has_value());
@@ -64,7 +66,7 @@ TEST_F(AnotherUser, WhoConnectsToARankIsDroppedAndHoldsUpNobody) {
       if (!socket) return 101;
       const uint32_t rank = 1;
       (void)SendAll(socket->get(), std::as_bytes(std::span(&rank, 1)), InTime());
-      (void)::send(names[1], "q", 1, 0);  // is in the queue: the second rank may come
+      (void)::send(names[1], "q", 1, 0);  // it has connected: the second rank may come
       std::byte byte[1];
       return ReceiveAll(socket->get(), byte, InTime()) ? 1 : 0;
     });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What another user makes of the files that a job writes and reads, in a folder where everybody may write.
+// Tests what another user can do to the files that a job writes and reads in a folder where everybody may
+// write.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -21,7 +22,8 @@ namespace {
 using testing::AsAnotherUser;
 using testing::kAnotherUser;
 
-// Not sticky: there the system itself keeps some of this from happening (fs.protected_symlinks and others).
+// The folder is not sticky. In a sticky folder the system itself prevents some attacks (such as
+// fs.protected_symlinks).
 class AnotherUsersFiles : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -35,13 +37,13 @@ class AnotherUsersFiles : public ::testing::Test {
 
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
   std::string PreciousText() const { return ReadSmallFile(Path("precious"), 100).value(); }
-  // Puts a link to the precious file where the job's next file is foreseen to be.
+  // Puts a link to the precious file at the path where the job is expected to create its next file.
   void PutLink(const std::string& name) const {
     ASSERT_EQ(
         AsAnotherUser([&] { return ::symlink(Path("precious").c_str(), Path(name).c_str()) == 0 ? 0 : 1; }),
         0);
   }
-  // Puts a file there that everybody may write, and goes on to read it.
+  // Creates a file that everybody may write, and keeps it open.
   void PutFile(const std::string& name) const {
     ASSERT_EQ(AsAnotherUser([&] {
                 ::umask(0);
@@ -113,7 +115,7 @@ TEST_F(AnotherUsersFiles, APolicyThatOthersMayWriteIsKnownForIt) {
   EXPECT_EQ(others_may_write(0646, 0), 1) << "everybody";
   EXPECT_EQ(others_may_write(0644, kAnotherUser), 1) << "its owner";
   EXPECT_EQ(others_may_write(0644, 1234), 1);
-  // Root, who may write all, and the user himself are no others.
+  // Root, who may write everything, and the user do not count as others.
   EXPECT_EQ(::chown(Path("precious").c_str(), 0, 0), 0);
   EXPECT_EQ(::chmod(Path("precious").c_str(), 0644), 0);
   EXPECT_EQ(AsAnotherUser([&] { return ReadWholeFile(Path("precious"), 100)->others_may_write ? 1 : 0; }), 0);

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What ships is linked as distributions link: tables of the dynamic linker read-only once it is loaded, all resolved
-# at load, no stack and no segment that can be written and run, no relocation of code.
+# Checks that the shipped objects are linked as distributions link. The dynamic linker's tables must be read-only after
+# loading, and all symbols must be resolved at load. No stack or segment may be both writable and executable, and code
+# must not be relocated.
 #
 #   hardened_objects.sh FILE ...
 set -euo pipefail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a function in a child process that is somebody else.
+// Runs a function in a child process with another user or another network.
 #pragma once
 
 #include <grp.h>
@@ -13,12 +13,12 @@ namespace dynamiccl::testing {
 
 inline constexpr uid_t kAnotherUser = 65534;
 
-// Asked by tests that need root, to say that they are skipped.
+// Tests that need root ask this, and skip themselves if it is false.
 inline bool IsRoot() {
   return ::geteuid() == 0;
 }
 
-// The child's exit code; -1 when it was killed.
+// Returns the child's exit code; -1 if a signal killed it.
 inline int InAChild(const std::function<int()>& body) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(body());
@@ -31,12 +31,12 @@ inline bool BecomeAnotherUser() {
   return ::setgroups(0, nullptr) == 0 && ::setgid(kAnotherUser) == 0 && ::setuid(kAnotherUser) == 0;
 }
 
-// What `body` returns in a process of another user; 100 when there can be none.
+// Returns what `body` returns in a process of another user; 100 if such a process cannot be made.
 inline int AsAnotherUser(const std::function<int()>& body) {
   return InAChild([&] { return BecomeAnotherUser() ? body() : 100; });
 }
 
-// As above, in a network of its own, with this process's user.
+// The same in another network, with this process's user.
 inline int InAnotherNetwork(const std::function<int()>& body) {
   return InAChild([&] { return ::unshare(CLONE_NEWNET) == 0 ? body() : 100; });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process holds of the system, sample by sample, and how fast that grows.
+// Samples of the memory and descriptors that a process uses, and how fast its memory grows.
 #pragma once
 
 #include <sys/types.h>
@@ -11,16 +11,17 @@ namespace dynamiccl::testing {
 struct ProcessSample {
   double seconds = 0;     // since the process began
   double anon_kib = 0;    // private memory
-  double shared_kib = 0;  // shared memory that it has touched
+  double shared_kib = 0;  // shared memory that the process has touched
   int descriptors = 0;
   int shared_maps = 0;  // mappings of memfds
 };
 
-// All zero once the process is gone.
+// Returns a sample of the process. All its numbers are 0 if the process has ended.
 ProcessSample LookAt(pid_t process, double seconds);
 
-// Least squares of private memory over time, of the second half of the samples: what is taken once at the
-// start does not count. KiB a minute; 0 with fewer than eight samples.
+// Returns the growth of private memory in KiB per minute, by least squares over the second half of the
+// samples. So memory that is allocated once at the start does not count. Returns 0 for fewer than eight
+// samples.
 double SlopeOf(const std::vector<ProcessSample>& samples);
 
 }  // namespace dynamiccl::testing

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Torments a job of four ranks over hostccl with the preloaded object for a stated time: random collectives
-// checked against the serial reference (soak_job), another policy each second, links that get slower and
-// recover, ranks that are killed and restarted. Prints as JSON what was done and what each process held. 0
-// when every result was right, every kill was recovered from, and memory, descriptors and shared memory
-// stayed within the bounds below.
+// Runs a job of four ranks over hostccl with the preloaded object for a given time, and disturbs it. The
+// ranks make random collectives and compare them with the serial reference (soak_job). Each second the policy
+// changes. Links become slower and recover. Ranks are killed and restarted. Prints as JSON what was done and
+// what each process used. The exit code is 0 if every result was right, the job recovered from every kill,
+// and memory, descriptors and shared memory stayed within the bounds below.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -35,16 +35,18 @@ using namespace dynamiccl::testing;
 using MonotonicClock = std::chrono::steady_clock;
 
 constexpr int kRanks = 4;
-// After a kill the others must be at work again, with the restarted rank, within this time: the loss is seen
-// at once where a socket closes; the rest is what a busy machine takes to start a process.
+// After a kill, all ranks including the restarted one must make calls again within this time. The other ranks
+// notice the loss at once when a socket closes. The rest of the time is for a busy machine that starts a
+// process.
 constexpr double kMaxRecoverySeconds = 30;
-// Of private memory, KiB a minute, of a process that lived for kLongEnough. In the first minutes each size
-// and operator is met for the first time, and what is decided for it is kept.
+// Limit for the growth of a process's private memory in KiB per minute, if the process lived for kLongEnough.
+// In the first minutes each size and operator comes for the first time, and what is decided for it is kept.
 constexpr double kMaxSlope = 4096;
 constexpr double kMaxSlopeOfLongLife = 1536;
 constexpr double kLongEnough = 45;
 constexpr double kLongLife = 500;
-// Descriptors at a process's end above the least that it had: more are open while ranks meet.
+// At its end a process may have this many descriptors more than its minimum. More are open while ranks
+// connect.
 constexpr int kMoreDescriptors = 16;
 
 double SecondsSince(MonotonicClock::time_point begun) {
@@ -82,7 +84,7 @@ class Soak {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       CheckAlive();
       if (SecondsSince(begun_) >= next_second) EachSecond(static_cast<int>(next_second++));
-      // Not so late that nothing is seen of what comes after it.
+      // Kills no rank so late that the time after the kill is too short to show faults.
       if (SecondsSince(begun_) >= next_kill && SecondsSince(begun_) + kill_every_ / 2 < seconds_) {
         KillAndRestart(1 + static_cast<int>(kills_) % (kRanks - 1));
         next_kill += kill_every_;
@@ -124,7 +126,7 @@ class Soak {
     ::_exit(127);
   }
 
-  // Until every rank has made calls on the communicator of this generation.
+  // Waits until every rank has made calls on the communicator of this generation.
   bool AwaitWork() {
     const auto begun = MonotonicClock::now();
     std::vector<uint64_t> calls;
@@ -164,8 +166,8 @@ class Soak {
     ++swaps_;
   }
 
-  // Between the nodes: half the bandwidth is a stranger's and the link is at a third of its health; or
-  // neither.
+  // Changes the links between the nodes. If congested, other traffic takes half the bandwidth, and the links
+  // have a third of their normal bandwidth.
   void Congest(bool congested) {
     LinkRequest request{.kind = congested ? LinkRequestKind::kSet : LinkRequestKind::kReset};
     const auto table = LinkFieldTable();
@@ -211,7 +213,8 @@ class Soak {
     if (!wrong_.empty()) log_ = LastOfLog();
   }
 
-  // Names in /dev/shm that were not there before, a while later: other programs make some as well.
+  // Returns the number of new names in /dev/shm. Waits up to 5 s for them to disappear, because other
+  // programs also create names.
   static size_t CountLeft(const std::set<std::string>& before) {
     const auto asked = MonotonicClock::now();
     size_t left = 0;
@@ -230,7 +233,7 @@ class Soak {
     return names;
   }
 
-  // Of the process that was rank 0 all the time.
+  // Returns the table versions of rank 0, whose process is never killed.
   double TableVersions() const {
     std::ifstream metrics(folder_ + "/0.prom");
     double versions = 0;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of the job that `soak` torments: random collectives, each checked against the serial reference, on
-// one communicator after another. When a rank is lost the others abort, and all go on with the one that takes
-// its place. RANK and WORLD_SIZE come from the environment.
+// One rank of the job that `soak` disturbs. It makes random collectives on one communicator after another,
+// and compares each with the serial reference. When a rank is lost, the others abort the communicator. All
+// continue with the rank that takes its place. RANK and WORLD_SIZE come from the environment.
 //   soak_job <folder> <generation>
-// <folder>/state.<rank> holds what this rank has done (soak_state.h); the job ends when <folder>/stop exists.
-// Exit code 0: all was right; 5: a wrong result; 4: NCCL failed in another way.
+// The file <folder>/state.<rank> holds what this rank has done (soak_state.h). The job ends when
+// <folder>/stop exists. Exit code 0: all results were right; 5: a wrong result; 4: NCCL failed in another
+// way.
 #include <sys/mman.h>
 
 #include <cstring>
@@ -27,9 +28,9 @@ using dynamiccl::testing::SoakState;
 using dynamiccl::testing::Values;
 
 constexpr size_t kMaxElements = 20'000;
-// Calls between two questions whether the job is to end.
+// The ranks ask whether the job must end after this many calls.
 constexpr int kCallsOfARound = 50;
-// Rounds between two splits of the communicator.
+// The communicator is split after this many rounds.
 constexpr int kRoundsOfASplit = 200;
 
 constexpr Collective kCollectives[] = {Collective::kAllReduce, Collective::kAllGather,
@@ -58,7 +59,7 @@ struct Call {
   Collective collective;
   std::pair<ReduceOp, ncclRedOp_t> op;
   int root = 0;
-  size_t count = 0;  // of the collective's count parameter
+  size_t count = 0;  // the collective's count parameter
   uint32_t data = 0;
 };
 
@@ -68,13 +69,13 @@ Call NextCall(std::minstd_rand& random, int n_ranks) {
   const bool parts =
       call.collective == Collective::kAllGather || call.collective == Collective::kReduceScatter;
   const size_t most = kMaxElements / (parts ? static_cast<size_t>(n_ranks) : 1);
-  // All sizes from one element on are about as likely.
+  // All orders of magnitude, from one element on, are about equally likely.
   call.count = 1 + random() % (most >> random() % 12);
   call.data = static_cast<uint32_t>(random());
   return call;
 }
 
-// Small integers, so that every order of a sum gives the same bits.
+// Returns small integers, so that a sum in any order gives the same bits.
 Values InputOf(const Call& call, size_t elements, int rank) {
   Values values(elements);
   for (size_t i = 0; i < elements; ++i)
@@ -97,7 +98,7 @@ ncclResult_t Issue(const Call& call, const RankCommunicator& on, const float* fr
   }
 }
 
-// The result of the call; a wrong element ends the process.
+// Makes a call and returns its result. If an element is wrong, ends the process.
 ncclResult_t MakeAndCheck(const Call& call, const RankCommunicator& on) {
   const auto n = static_cast<size_t>(on.n_ranks);
   const size_t elements = call.count * (call.collective == Collective::kReduceScatter ? n : 1);
@@ -121,7 +122,7 @@ ncclResult_t MakeAndCheck(const Call& call, const RankCommunicator& on) {
   return ncclSuccess;
 }
 
-// Halves of the communicator, one call in each.
+// Splits the communicator into halves and makes one call in each half.
 ncclResult_t SplitAndUse(const RankCommunicator& on, std::minstd_rand& random) {
   RankCommunicator half{.stream = on.stream, .rank = on.rank / 2, .n_ranks = on.n_ranks / 2};
   ncclResult_t result = ncclCommSplit(on.comm, on.rank % 2, on.rank, &half.comm, nullptr);
@@ -131,7 +132,7 @@ ncclResult_t SplitAndUse(const RankCommunicator& on, std::minstd_rand& random) {
   return result == ncclSuccess ? end : result;
 }
 
-// Whether rank 0 has seen that the job is to end; all ranks hear the same.
+// Sets `ends` to whether rank 0 has seen that the job must end. All ranks get the same answer.
 ncclResult_t AskForEnd(const Job& job, const RankCommunicator& on, bool& ends) {
   float stop = job.rank == 0 && std::filesystem::exists(job.folder + "/stop") ? 1 : 0;
   ncclResult_t result = ncclBroadcast(&stop, &stop, 1, ncclFloat32, 0, on.comm, on.stream);
@@ -140,7 +141,7 @@ ncclResult_t AskForEnd(const Job& job, const RankCommunicator& on, bool& ends) {
   return result;
 }
 
-// Until the job is to end, or the first error.
+// Makes calls until the job must end or a call fails.
 ncclResult_t UseCommunicator(const Job& job, const RankCommunicator& on, uint64_t seed) {
   std::minstd_rand random(static_cast<unsigned>(seed));
   for (int round = 0;; ++round) {
@@ -159,7 +160,7 @@ ncclResult_t UseCommunicator(const Job& job, const RankCommunicator& on, uint64_
   }
 }
 
-// One communicator's life. Returns whether the job is to end.
+// Creates a communicator and uses it until its end. Returns whether the job must end.
 bool LiveThrough(const Job& job, uint64_t generation) {
   RankCommunicator on{.rank = job.rank, .n_ranks = job.n_ranks};
   CHECK_NCCL(hostcclStreamCreate(&on.stream));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank of the soak has done, in a file that it maps and the driver reads.
+// What a rank of the soak job has done. The rank maps the file, and the driver reads it.
 #pragma once
 
 #include <fcntl.h>
@@ -14,10 +14,10 @@
 namespace dynamiccl::testing {
 
 struct SoakState {
-  std::atomic<uint64_t> calls;       // checked, in all processes that were this rank
-  std::atomic<uint64_t> generation;  // of the communicator that it uses; the first is 1
+  std::atomic<uint64_t> calls;       // checked calls of all processes of this rank
+  std::atomic<uint64_t> generation;  // of the present communicator, from 1
 
-  // Zeros where there was no file. Never unmapped.
+  // Returns the mapped file. A new file is all zeros. The mapping is never removed.
   static SoakState* Open(const std::string& folder, int rank) {
     const std::string path = folder + "/state." + std::to_string(rank);
     const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# `dynamiccl-lab clusters` as it is typed. LAB is the program, SAMPLES the folder with a published table.
+# Tests the command `dynamiccl-lab clusters`. LAB is the program, SAMPLES the folder with a published table.
 
 setup() {
   bats_require_minimum_version 1.5.0

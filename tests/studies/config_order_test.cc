@@ -45,7 +45,7 @@ TEST(ConfigOrder, CountsPairsOfTheBestChannelCounts) {
                             Row(1024, Algorithm::kTree, Protocol::kLL, 1, 40)});
   const OrderAgreement agreement = Compare(ours, theirs);
   EXPECT_EQ(agreement.cells, 1);
-  ASSERT_EQ(agreement.concordant.size(), 2u);  // Ring LL before both others, by four channels
+  ASSERT_EQ(agreement.concordant.size(), 2u);  // Ring/LL is faster than both others, with four channels
   ASSERT_EQ(agreement.discordant.size(), 1u);
   EXPECT_EQ(agreement.discordant[0].arm, "Ring Simple");
   EXPECT_EQ(agreement.discordant[0].other_arm, "Tree LL");
@@ -89,7 +89,8 @@ TEST(ConfigOrder, SmallDifferencesAreTiesInEitherFile) {
   EXPECT_EQ(Compare(close, far, exact).concordant.size(), 1u);
 }
 
-// Against itself every order agrees; against its inverse times none does; swapping the files changes nothing.
+// The order of a sweep must agree fully with itself, and not at all with that of inverse times. Swapping the
+// files must change nothing.
 TEST(ConfigOrder, RandomSweepsAgreeWithThemselvesAndNotWithTheirInverse) {
   const unsigned seed = test::TestSeed(1);
   SCOPED_TRACE(testing::Message() << "seed " << seed);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# `dynamiccl-lab` itself, and those of its commands that have no tests of their own. LAB is the program, DYNAMICCL_BIN the
-# product's, SAMPLES the folder with a published table.
+# Tests `dynamiccl-lab` itself, and those of its commands that have no other tests. LAB is the program, DYNAMICCL_BIN
+# the product's program, SAMPLES the folder with a published table.
 
 setup() {
   bats_require_minimum_version 1.5.0

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs a gtest program. Exit code 77 says that it ended well and skipped a case; any failure keeps its own code, a crash at
-# the program's end too, which a SKIP_REGULAR_EXPRESSION of ctest would report as skipped.
+# Runs a gtest program. The exit code is 77 if the program passed and skipped a test. A failure keeps its own exit code.
+# This includes a crash at the program's end, which ctest's SKIP_REGULAR_EXPRESSION would report as skipped.
 #
 #   gtest_program.sh PROGRAM [argument...]
 set -uo pipefail

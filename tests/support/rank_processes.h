@@ -162,9 +162,9 @@ inline std::vector<RankEnd> RunRanks(const RankRun& run) {
   return RunAtOnce({run}).front();
 }
 
-// Gives this process and the ranks that it starts a /dev/shm and a network of their own, so that Leftovers()
-// sees nothing of another test. Without the permission to create them it changes nothing, and the test must
-// run alone (tests/src/hostccl/CMakeLists.txt). The process must have no threads.
+// Gives this process and the ranks that it starts their own /dev/shm and network, so that Leftovers() finds
+// nothing of other tests. Without the permission to create them it changes nothing, and the test must run
+// alone (tests/src/hostccl/CMakeLists.txt). The process must have no threads.
 class OwnNamespaces : public ::testing::Environment {
  public:
   void SetUp() override {

@@ -38,7 +38,7 @@ void FillRandom(Array& array, int limit, std::mt19937_64& random) {
   FillRandom(reinterpret_cast<Element*>(&array), sizeof(Array) / sizeof(Element), limit, random);
 }
 
-// One tree fewer than there is place for, so that a tree that does not count is among them.
+// Uses one tree less than the maximum, so that the last tree is unused.
 void FillTrees(PolicyTensors& t, std::mt19937_64& random) {
   t.trees = {kTrees - 1, -70000};
   for (auto& tree : t.tree_nodes) {
@@ -79,7 +79,7 @@ EffectFeature FlagOf(const ExpectedOfConfig& of, int which) {
                                              : F::kManyChannels;
 }
 
-// Everything lies inside the domain of effects.
+// Makes the domain of effects contain all inputs.
 void FillEffectDomain(PolicyTensors& t) {
   for (int i = 0; i < kEffectFeatures; ++i) {
     t.effect_domain_min[i] = static_cast<int16_t>(-kEffectLimits[i]);
@@ -139,7 +139,7 @@ std::unique_ptr<Policy> MakePolicyThatExpects(const ExpectedOfConfig& expected) 
   FillScales(t);
   constexpr int kOne = 1 << 12;
   for (int network = 0; network < kEnsemble; ++network) {
-    // The first unit of each layer is 1 where all three flags of the config are set.
+    // The first neuron of each layer is 1 if all three flags of the config are set.
     for (int which = 0; which < 3; ++which)
       t.effect_weights_1[network][0][static_cast<size_t>(FlagOf(expected, which))] = kOne;
     t.effect_bias_1[network][0] = -2 * kOne * kOne;
@@ -160,7 +160,7 @@ std::unique_ptr<Policy> MakePolicyThatPrefers(Algorithm algorithm, Protocol prot
   FillScales(t);
   constexpr int kOne = 1 << 12;
   for (int network = 0; network < kEnsemble; ++network) {
-    // The first unit of each layer is 1 where both flags are set; four octaves are a factor of 16.
+    // The first neuron of each layer is 1 if both flags are set. Four octaves are a factor of 16.
     t.config_weights_1[network][0][static_cast<size_t>(FlagOf(algorithm))] = kOne;
     t.config_weights_1[network][0][static_cast<size_t>(FlagOf(protocol))] = kOne;
     t.config_bias_1[network][0] = -kOne * kOne;

@@ -11,7 +11,7 @@
 
 namespace dynamiccl::testing {
 
-// One rank of a communicator over all threads, with a stream of its own.
+// One rank of a communicator over all threads, with its own stream.
 struct RankContext {
   int rank = 0;
   int n_ranks = 1;

@@ -16,8 +16,8 @@ MeasurementContext ContextOf(int topology) {
   return context;
 }
 
-// The truth about a config, relative to the cost model: by algorithm and protocol, turning over between 4 KB
-// and 16 MB.
+// Returns the true time of a config divided by the cost model's. It depends on algorithm and protocol, and
+// changes sides between 4 KB and 16 MB.
 double HiddenFactor(const CollectiveConfig& config, uint64_t bytes, double most) {
   const double size = (std::log2(static_cast<double>(bytes)) - 18) / 6;  // about -1 to 1
   const double by_algorithm = config.algorithm == Algorithm::kTree ? 0.6 : -0.3;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a sweep that nobody measured, to train on:
+// Writes a synthetic sweep, to train on:
 //   write_synthetic_sweep s.measurements
 #include <cstdio>
 

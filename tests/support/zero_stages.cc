@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step is its micro-steps (forward, backward) and the optimizer's step; each issues calls into one list.
+// A step consists of micro-steps (forward, backward) and the optimizer's step. Each adds its calls to one
+// list.
 #include "tests/support/zero_stages.h"
 
 #include "traces/generators/zero_arena.h"
@@ -19,7 +20,7 @@ class Generator {
   void Backward(bool reduce);
   void BackwardUnit(int unit, bool reduce);
   void OptimizerStep();
-  // Gradients of the unit go to the buckets; the full ones are sent.
+  // Puts the unit's gradients into buckets, and sends the buckets that are full.
   void Reduce(int unit);
   void Gather(int unit, Role role, Phase phase);
   void Issue(Collective collective, uint64_t bytes, Role role, Phase phase);
@@ -28,11 +29,11 @@ class Generator {
 
   const ZeroWorkload workload_;
   const ZeroArena arena_;
-  std::vector<bool> gathered_;  // stage 3: by unit, in this backward pass
+  std::vector<bool> gathered_;  // by unit: was gathered in this backward pass of stage 3
   std::vector<IssuedCall> calls_;
 };
 
-// Unit 0 is the root: embeddings, last norm and head.
+// Unit 0 is the root: the embeddings, the last norm and the head.
 ZeroArena ArenaOf(const ZeroWorkload& workload) {
   const int64_t h = workload.hidden, v = workload.vocabulary;
   const int64_t block[] = {h, h, 3 * h * h, 3 * h, h * h, h, h, h, 4 * h * h, 4 * h, 4 * h * h, h};
@@ -80,8 +81,7 @@ void Generator::Forward() {
   for (int unit = 0; unit <= workload_.layers; ++unit) Gather(unit, Role::kParameterGather, Phase::kForward);
 }
 
-// Gathers this unit and the next one, and sends this one's full buckets, in the order that the workload asks
-// for.
+// Gathers this unit and the next one, and sends this unit's full buckets. The workload determines the order.
 void Generator::BackwardUnit(int unit, bool reduce) {
   const auto gather = [&](int which) {
     if (workload_.stage != 3 || which < 1 || gathered_[static_cast<size_t>(which)]) return;
@@ -105,7 +105,7 @@ void Generator::OptimizerStep() {
     calls_.back().call.data_type = DataType::kUint8;
     calls_.back().call.op = ReduceOp::kMax;
   }
-  // Loss and squared norm travel together.
+  // The loss and the squared norm are in one call.
   Issue(Collective::kAllReduce, 2 * sizeof(float), Role::kScalar, Phase::kOptimizer);
   calls_.back().call.data_type = DataType::kFloat32;
   if (workload_.stage != 1 && workload_.stage != 2) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces for tests: random ones that use every bit, and small ones that make sense.
+// Traces for tests: random ones that use every bit of a field, and small realistic ones.
 #pragma once
 
 #include <cstring>
@@ -10,7 +10,7 @@
 
 namespace dynamiccl {
 
-// Any bits at all in every field, in order of issue.
+// Returns a trace with random bits in all fields. Only its times are in order.
 inline Trace AnyTrace(uint64_t seed) {
   std::mt19937_64 random(seed);
   Trace trace;
@@ -46,7 +46,7 @@ inline Trace AnyTrace(uint64_t seed) {
   return trace;
 }
 
-// Appends whole records to a section.
+// Builds a section by appending whole records.
 class SectionBuilder {
  public:
   SectionBuilder(int32_t rank, int32_t world) {

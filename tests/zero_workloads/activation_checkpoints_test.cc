@@ -21,7 +21,7 @@ Arguments Joined(Arguments arguments, const Arguments& more) {
   return arguments;
 }
 
-// Runs the small model on one rank. An option in `more` replaces the model's own.
+// Runs the small model on one rank. Options in `more` replace those of the model.
 RankOutcome RunOnce(const Arguments& more) {
   Arguments arguments = SmallModel();
   for (const std::string& word : more) {
@@ -31,7 +31,7 @@ RankOutcome RunOnce(const Arguments& more) {
   return RunRanks({1, Joined(arguments, more)})[0];
 }
 
-// Requires that each argument list gives the results of the first.
+// Requires that the runs with all these arguments give the results of the first.
 void ExpectSame(const std::vector<Arguments>& runs) {
   const TrainingReport reference = TrainSmall(2, runs[0]);
   for (size_t i = 1; i < runs.size(); ++i) {
@@ -74,7 +74,7 @@ TEST(ContiguousPools, LeaveTheNumbersAlone) {
               Joined(Joined({"--stage", "1", "--micro-steps", "2"}, kPools), kFull)});
 }
 
-// Each rank of a tensor group keeps its part of the checkpoints, to the byte, and the numbers stay.
+// Each rank of a tensor group must keep exactly its part of the checkpoints. The numbers must not change.
 TEST(PartitionedCheckpoints, LeaveTheNumbersAloneAndKeepOneTthOfTheBytes) {
   for (const int degree : {2, 4}) {
     const auto on_grid = [degree](const Arguments& more) {
@@ -93,7 +93,7 @@ TEST(PartitionedCheckpoints, LeaveTheNumbersAloneAndKeepOneTthOfTheBytes) {
       EXPECT_EQ(none.losses, report->losses) << "tensor degree " << degree;
       EXPECT_EQ(none.parameters_sha256, report->parameters_sha256) << "tensor degree " << degree;
     }
-    // 12 sequences of 32 positions and 64 numbers for each of 2 blocks, in fp32.
+    // 12 sequences of 32 positions, hidden size 64, 2 blocks, fp32.
     constexpr int64_t kWhole = 12 * 32 * 64 * 2 * 4;
     EXPECT_EQ(full.memory.peak.at("checkpoints"), kWhole);
     EXPECT_EQ(divided.memory.peak.at("checkpoints"), kWhole / degree);
@@ -116,15 +116,16 @@ Arguments Sequence(const Arguments& arguments) {
   return calls;
 }
 
-// A unit is gathered once before it is computed again, and its parameters stay through its backward pass.
+// A unit is gathered once, before it is computed again. Its parameters stay in memory through its backward
+// pass.
 TEST(ActivationCheckpoints, CallTheSameCollectivesInTheSameOrder) {
   const Arguments without = Sequence({"--stage", "3"});
   ASSERT_FALSE(without.empty());
   EXPECT_EQ(Sequence(Joined({"--stage", "3"}, kFull)), without);
 }
 
-// Returns the places in the sequence at which inputs of blocks are gathered: 12 sequences of 32 positions and
-// 64 numbers.
+// Returns the indices of the calls that gather inputs of blocks: 12 sequences of 32 positions and hidden size
+// 64.
 std::vector<size_t> InputGathers(const Arguments& calls) {
   std::vector<size_t> places;
   for (size_t i = 0; i < calls.size(); ++i)
@@ -133,7 +134,7 @@ std::vector<size_t> InputGathers(const Arguments& calls) {
 }
 
 // Runs two steps of four blocks. With prefetch, the input of the preceding block is gathered right after the
-// block's own input, before the calls with which the block is computed again. The calls are the same.
+// block's own input, before the block is computed again. All other calls stay the same.
 TEST(PartitionedCheckpoints, AreGatheredOneBlockEarly) {
   const Arguments run = {"--layers",   "4", "--tensor-parallel", "2", "--activation-checkpoints",
                          "partitioned"};
@@ -146,7 +147,7 @@ TEST(PartitionedCheckpoints, AreGatheredOneBlockEarly) {
     EXPECT_EQ(ahead[step + 1], ahead[step] + 1);
     for (size_t i = 1; i < 4; ++i) {
       EXPECT_GT(behind[step + i], behind[step + i - 1] + 1);
-      // One block's calls earlier.
+      // With prefetch, the gather comes before the calls of one block.
       EXPECT_EQ(ahead[step + i], behind[step + i - 1] + 1);
     }
   }

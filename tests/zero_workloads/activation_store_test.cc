@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests that a stored input of a block comes back bit for bit: whole, divided over ranks, from host memory
-// and from pools. It must take exactly the stated bytes, and a write past a slot must be found.
+// and from pools. It must take exactly the stated number of bytes, and a write past a slot must be detected.
 #include "zero_workloads/zero_r/activation_store.h"
 
 #include <ATen/ATen.h>
@@ -108,7 +108,7 @@ TEST(PartitionedActivations, EachRankKeepsItsPartAndAllGetTheWholeBack) {
           std::vector<at::Tensor> inputs;
           std::vector<KeptActivation> kept;
           for (int i = 0; i < 3; ++i) {
-            // One generator for all threads: each draws under its own seed, not at the same time.
+            // The inputs are not random, because all threads share one generator.
             inputs.push_back(
                 (at::arange(3 * 8 * 16, at::kFloat) * (i + 1)).sin().view({3, 8, 16}).to(at::kBFloat16));
             kept.push_back(store.Keep(inputs.back()));
@@ -126,7 +126,7 @@ TEST(PartitionedActivations, EachRankKeepsItsPartAndAllGetTheWholeBack) {
   }
 }
 
-// Restoring one input starts the gather of the input before it. Nothing is gathered twice.
+// Restoring one input must start the gather of the input before it. Nothing may be gathered twice.
 TEST(PartitionedActivations, PrefetchGathersTheInputBeforeEarly) {
   for (const bool on_host : {false, true}) {
     RunGridThreads({2, 2}, [&](Grid& grid) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests which batch fits, and how occupied memory changes it.
+// Tests which batch fits into memory, and how memory that others occupy changes it.
 #include "zero_workloads/memory/auto_batch.h"
 
 #include <gmock/gmock.h>
@@ -31,9 +31,9 @@ TEST(AutoBatch, StartsWithOneRowAndDoubles) {
 TEST(AutoBatch, FallsAtOnceAndNeverBelowOne) {
   AutoBatch batch(64);
   batch.Learn(64, 640);
-  EXPECT_EQ(batch.Rows({1000, 0, 300}), 32);   // 640 do not go into 0.9 x 700
-  EXPECT_EQ(batch.Rows({1000, 800, 100}), 8);  // 90 usable
-  EXPECT_EQ(batch.Rows({1000, 990, 100}), 1);  // nothing is free
+  EXPECT_EQ(batch.Rows({1000, 0, 300}), 32);   // 640 is more than 0.9 x 700
+  EXPECT_EQ(batch.Rows({1000, 800, 100}), 8);  // 90 are usable
+  EXPECT_EQ(batch.Rows({1000, 990, 100}), 1);  // nothing is usable
   EXPECT_EQ(batch.Rows({1000, 5000, 100}), 1);
 }
 

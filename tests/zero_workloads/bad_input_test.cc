@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests wrong input of a user. Every case ends soon, with the exit code of its kind and a message that names
-// the cause.
+// Tests wrong input by a user. Every run must end soon, with the exit code of its kind of error and a message
+// that names the cause.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -163,7 +163,7 @@ TEST(BadInput, RankThatDiesDuringTraining) {
   std::replace(launch.arguments.begin(), launch.arguments.end(), std::string("30"), std::string("1000000"));
   launch.environment = {{"HOSTCCL_TIMEOUT_MS", "5000"}};
   RankProcesses ranks(launch);
-  // The first line says that training is under way; the launch's own time limit bounds this loop.
+  // The file's first line shows that training has begun. The launch's time limit bounds this loop.
   while (std::ifstream(json).peek() == std::ifstream::traits_type::eof()) std::this_thread::yield();
   ranks.Kill(1, SIGKILL);
   const std::vector<RankOutcome> outcomes = ranks.Wait();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests `--batch auto`. The batch follows the memory that others leave, equally on all ranks. The level is
-// reported and recorded. No sample is lost or used twice, and losses stay the mean over the samples used.
+// Tests `--batch auto`. The batch must follow the memory that others leave free, equally on all ranks. The
+// level of memory must be reported and recorded. No sample may be lost or used twice, and losses must stay
+// the mean over the samples of a step.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +40,7 @@ std::vector<Step> ReadSteps(const std::filesystem::path& json) {
   return steps;
 }
 
-// Returns arguments for the small model with a batch that follows memory. A row takes about a third of a MiB.
+// Returns arguments for the small model whose batch follows memory. A row takes about a third of a MiB.
 std::vector<std::string> Arguments(const std::string& pressure, const std::filesystem::path& json) {
   std::vector<std::string> arguments = SmallModel();
   const auto set = [&](const char* option, const char* value) {
@@ -73,10 +74,10 @@ TEST(BatchFromMemory, FollowsWhatOthersLeaveAndTheLevelIsRecorded) {
   const std::vector<Step> steps = ReadSteps(json);
   ASSERT_EQ(steps.size(), 28u);
   ExpectInOrder(steps);
-  EXPECT_EQ(steps[0].batch, 2);  // a row a rank
+  EXPECT_EQ(steps[0].batch, 2);  // one row per rank
   EXPECT_EQ(steps[1].batch, 4);
   EXPECT_GE(steps[11].batch, 64);
-  EXPECT_LE(steps[12].batch, 8);  // at once
+  EXPECT_LE(steps[12].batch, 8);  // the batch falls at once
   EXPECT_EQ(steps[12].batch, steps[19].batch);
   EXPECT_EQ(steps[27].batch, steps[11].batch);
 
@@ -99,8 +100,8 @@ TEST(BatchFromMemory, FollowsWhatOthersLeaveAndTheLevelIsRecorded) {
   }
 }
 
-// Two ranks, and one rank with two micro-steps, use the same samples in every step, so they have the same
-// mean loss.
+// Two ranks, and one rank with two micro-steps, use the same samples in every step. So their mean losses
+// agree.
 TEST(BatchFromMemory, LossesAreTheMeanOverTheStepsSamples) {
   std::vector<std::vector<Step>> runs;
   for (const int ranks : {1, 2}) {
@@ -115,12 +116,12 @@ TEST(BatchFromMemory, LossesAreTheMeanOverTheStepsSamples) {
   ExpectInOrder(runs[0]);
   for (size_t i = 0; i < runs[0].size(); ++i) {
     EXPECT_EQ(runs[0][i].batch, runs[1][i].batch) << i;
-    // The tolerance is the one between world sizes.
+    // This is the tolerance between runs of different world sizes.
     EXPECT_NEAR(runs[0][i].loss, runs[1][i].loss, 2e-5) << i;
   }
 }
 
-// Returns the values of a scalar in TensorBoard's events. Its tag is followed by field 2, a float.
+// Returns the values of a scalar in TensorBoard's event files. The value is field 2, a float, after the tag.
 std::vector<float> ScalarsIn(const std::filesystem::path& folder, const std::string& tag) {
   std::vector<float> values;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the model of LibTorch's CUDA allocator: what it takes from the device, what it keeps, and when it
-// fails.
+// Tests the model of LibTorch's CUDA allocator: what it takes from the device, what it keeps, and when an
+// allocation fails.
 #include "zero_workloads/memory/caching_arena.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ TEST(CachingArena, LargeBlocksShareSegmentsOfTwentyMebibytes) {
   const int64_t first = *arena.Allocate(4 * kMiB), second = *arena.Allocate(4 * kMiB);
   EXPECT_EQ(second - first, 4 * kMiB);
   EXPECT_EQ(arena.Use().free, 32 * kMiB);
-  // 12 MiB of its segment are left, and 20 MiB of the device.
+  // 12 MiB of the segment and 20 MiB of the device are free.
   EXPECT_EQ(arena.Use().largest_free, 20 * kMiB);
   EXPECT_TRUE(arena.Allocate(20 * kMiB));
   EXPECT_EQ(arena.Use().largest_free, 12 * kMiB);
@@ -58,7 +58,7 @@ TEST(CachingArena, SegmentsThatAreWhollyFreeGoBackWhenTheMemoryIsOut) {
   EXPECT_TRUE(arena.Allocate(30 * kMiB));
 }
 
-// Each segment has one long-lived block, so hardly any of the free memory can be used.
+// Each segment has one long-lived block. So most of the memory is free, but no large block fits.
 TEST(CachingArena, FailsForFragmentationAlone) {
   CachingArena arena(60 * kMiB);
   std::vector<int64_t> passing;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the choice to keep, recompute, divide or move activations, on both sides of each border of memory and
-// of bandwidth.
+// Tests the choice to keep, recompute, divide or move activations, just above and just below each limit of
+// memory and of bandwidth.
 #include "zero_workloads/zero_r/checkpoint_choice.h"
 
 #include <gmock/gmock.h>
@@ -17,8 +17,8 @@ using ::testing::HasSubstr;
 constexpr Checkpoints kAll[] = {Checkpoints::kNone, Checkpoints::kEveryBlock, Checkpoints::kPartitioned,
                                 Checkpoints::kPartitionedCpu};
 
-// The paper's 60B model of Table 5 on 16-way tensor parallelism, on V100s: 100 Tflop/s, NVLink inside a node
-// (150 GB/s), one 12.5 GB/s link between nodes, PCIe to the host.
+// The paper's 60B model of Table 5 with 16-way tensor parallelism on V100s: 100 Tflop/s, NVLink inside a node
+// (150 GB/s), one link of 12.5 GB/s between nodes, and PCIe to the host.
 CheckpointQuestion Question(int64_t tensor_parallel = 16) {
   CheckpointQuestion question;
   question.run.shape = TransformerShape{.layers = 75, .hidden = 8192};
@@ -40,7 +40,7 @@ CheckpointChoice ChoiceAt(CheckpointQuestion question, double memory_bytes) {
 }
 
 TEST(CheckpointChoice, TakesTheCheapestThatFitsOnBothSidesOfEachBorder) {
-  // At 16 ranks a block's own activations, divided among ranks, take less than its whole input.
+  // Not 16 ranks: there a block's own activations, divided among the ranks, take less than its whole input.
   const CheckpointQuestion question = Question(4);
   for (size_t i = 0; i < 4; ++i) {
     const double needed = MemoryOf(question, kAll[i], question.run.batch);
@@ -71,14 +71,14 @@ TEST(CheckpointChoice, SaysWhatTheOthersWouldTake) {
   }
 }
 
-// Section 8: P_a adds one message to 12 a block, and its larger batch pays data-parallel communication for
-// more sequences at once.
+// Section 8: P_a adds one message to the 12 of each block. Its larger batch pays data-parallel communication
+// once for more sequences.
 TEST(CheckpointChoice, DividesForALargerBatchWhereDataParallelLinksAreSlow) {
   CheckpointQuestion question = Question();
   question.run.batch = 1;
   question.batch_may_grow = true;
   question.hardware.memory_bytes = 1.05 * MemoryOf(question, Checkpoints::kEveryBlock, 4);
-  question.hardware.host_bandwidth = 1;  // never worth it
+  question.hardware.host_bandwidth = 1;  // so slow that the host is never used
   question.hardware.data_bandwidth = 1e9;
   const CheckpointChoice slow = ChooseCheckpoints(question);
   EXPECT_EQ(slow.checkpoints, Checkpoints::kPartitioned);
@@ -87,8 +87,8 @@ TEST(CheckpointChoice, DividesForALargerBatchWhereDataParallelLinksAreSlow) {
   EXPECT_NE(ChooseCheckpoints(question).checkpoints, Checkpoints::kPartitioned);
 }
 
-// "As long as the CPU data transfer overhead is less than the DP communication volume overhead": the border
-// lies where the two candidates take as long a sequence.
+// "As long as the CPU data transfer overhead is less than the DP communication volume overhead": at the
+// limit, both candidates take the same time per sequence.
 TEST(CheckpointChoice, MovesToTheHostWhileThatCostsLessThanItSaves) {
   CheckpointQuestion question = Question();
   question.run.batch = 1;
@@ -115,8 +115,8 @@ TEST(CheckpointChoice, MovesToTheHostWhileThatCostsLessThanItSaves) {
   EXPECT_NEAR(time_moved / time_kept, 1.0, 1e-6);
 }
 
-// Section 4.2.1: at least 10,000 operations a byte for GPT-2-like models and larger, and linear in the hidden
-// size.
+// Section 4.2.1: at least 10,000 operations per byte for models like GPT-2 and larger, growing linearly with
+// the hidden size.
 TEST(ArithmeticIntensity, IsAboveTenThousandAndLinearInTheHiddenSize) {
   const TransformerShape gpt2{.layers = 48, .hidden = 1600};
   EXPECT_GE(ArithmeticIntensity(gpt2, 2), 10e3);
@@ -125,20 +125,20 @@ TEST(ArithmeticIntensity, IsAboveTenThousandAndLinearInTheHiddenSize) {
   EXPECT_DOUBLE_EQ(ArithmeticIntensity(wide, 2), 5 * ArithmeticIntensity(gpt2, 2));
 }
 
-// The same intensity follows from the times of a step: operations over bytes kept.
+// The times of a step give the same intensity: operations divided by the bytes that are kept.
 TEST(ArithmeticIntensity, IsWhatTheTimesSay) {
   const CheckpointQuestion question = Question();
   const TransformerShape& shape = *question.run.shape;
   const StepTime time = StepTimeOf(question, Checkpoints::kPartitionedCpu, 3);
   const double operations = time.compute * question.hardware.flops;
   const double bytes = time.host * question.hardware.host_bandwidth / 2;
-  // Embeddings, norms and biases are in the parameters, and not in the 12 hidden^2 of a block.
+  // ParametersOf counts embeddings, norms and biases. The 12 hidden^2 of a block do not include them.
   const double matrices = 12.0 * static_cast<double>(shape.layers * shape.hidden * shape.hidden);
   EXPECT_NEAR(operations / bytes * matrices / ParametersOf(shape), ArithmeticIntensity(shape, 2),
               1e-9 * operations / bytes);
 }
 
-// Section 8: P_a's gather is less than a tenth of what tensor parallelism moves.
+// Section 8: P_a's gather moves less than a tenth of what tensor parallelism moves.
 TEST(PartitionedActivations, MoveLessThanATenthOfTensorParallelism) {
   const CheckpointQuestion question = Question();
   const double full = StepTimeOf(question, Checkpoints::kEveryBlock, 2).tensor;

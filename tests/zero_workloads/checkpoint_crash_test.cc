@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A place in the second save, which follows step 4. The first save follows step 2, the last one step 6.
+// A point in the second save. Saves follow the steps 2, 4 and 6.
 struct Place {
   std::string fail_point;  // name:kill:n
   int resumes_from;
@@ -36,8 +36,8 @@ class KilledInASave : public ::testing::TestWithParam<bool> {
  protected:
   static void SetUpTestSuite() { reference_ = TrainSmall(2, {"--steps", "6", "--stage", "2"}); }
 
-  // Runs the same command twice, as a launcher restarts a job: first with ranks that are killed, then
-  // without.
+  // Runs the same command twice, as a launcher restarts a job. The first run has ranks that are killed, the
+  // second has none.
   void CrashAndRestart(const Place& place, const std::vector<int>& killed) {
     SCOPED_TRACE(place.fail_point + ", ranks " + std::to_string(killed.front()) + " to " +
                  std::to_string(killed.back()));
@@ -69,7 +69,7 @@ class KilledInASave : public ::testing::TestWithParam<bool> {
       EXPECT_EQ(rest.losses.size(), 6u - static_cast<size_t>(from)) << ranks[0].output;
     }
     ExpectContinues(reference_, rest, "restarted");
-    // No half-written file may be left.
+    // No unfinished file may be left.
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder / "checkpoints")) {
       names.push_back(entry.path().filename().string());
@@ -95,8 +95,8 @@ TEST_P(KilledInASave, AllRanks) {
   for (const Place& place : kOfEveryRank) CrashAndRestart(place, {0, 1});
 }
 
-// Kills at any moment, not only between system calls. Whichever checkpoint is left, the restarted run must
-// end well.
+// Kills ranks at any moment, not only between system calls. The restarted run must end well, whichever
+// checkpoint is the newest.
 TEST_P(KilledInASave, AtRandomTimes) {
   const unsigned seed = test::TestSeed(1);
   std::printf("seed %u\n", seed);

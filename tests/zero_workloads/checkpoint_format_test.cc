@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests checkpoints as files. Any division of tensors among ranks can be read with any other division.
-// Whatever is cut, changed or mixed up is found and named.
+// Tests checkpoints as files. A checkpoint that was written with any division of tensors among ranks can be
+// read with any other. Whatever is cut, changed or mixed up must be found and named.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -136,7 +136,8 @@ TEST(CheckpointIndex, ContentThatMakesNoSenseIsRefusedThoughItsChecksumIsRight) 
   EXPECT_TRUE(refuses([](CheckpointIndex* index) { index->files[0].name = "../secret"; }));
 }
 
-// A grid of data and tensor ranks, each tensor sliced along its own dimension or in none.
+// Returns the tensors of one tensor rank. Each is sliced along its dimension, or is whole if that is
+// negative.
 std::vector<SlicedTensor> TensorsOf(const std::vector<CheckpointTensor>& tensors,
                                     const std::vector<int>& dimensions, int64_t degree, int64_t rank) {
   std::vector<SlicedTensor> sliced = Whole(tensors);
@@ -153,7 +154,7 @@ void WriteGrid(const std::string& folder, const std::vector<CheckpointTensor>& t
   const uint32_t world = data_ranks * degree;
   for (uint32_t rank = 0; rank < world; ++rank) {
     std::vector<SlicedTensor> own = TensorsOf(tensors, dimensions, degree, rank % degree);
-    // Whole tensors are written by the first tensor rank alone.
+    // Only the first tensor rank writes whole tensors.
     for (size_t i = 0; i < own.size(); ++i) {
       if (dimensions[i] < 0 && rank % degree != 0) own[i].elements = 0;
     }
@@ -228,7 +229,7 @@ TEST(CheckpointLayout, AnElementTwiceIsNoCheckpointThoughTheCountIsRight) {
   index.states = {"master"};
   index.tensors = {{"w", {4, 6}}};
   index.files = {{"rank-00000.data", 128, {1}}};
-  // Columns 0..2 in two pieces, and columns 3..5.
+  // The columns 0 to 2 are in two pieces, and the columns 3 to 5 in one.
   index.ranges = {
       {0, 0, 0, 32, {3, 6, 0}, 0, 5}, {0, 0, 0, 32, {3, 6, 3}, 0, 12}, {0, 0, 0, 32, {3, 6, 0}, 5, 12}};
   EXPECT_TRUE(CheckComplete(index));
@@ -256,7 +257,7 @@ TEST(CheckpointLayout, AskedForMoreThanItHasAnIndexIsRefusedAtOnce) {
 
 class DamagedCheckpoint : public ::testing::Test {
  protected:
-  // Three blocks in each of two data files.
+  // Each of the two data files has three blocks.
   void SetUp() override {
     WriteSample(folder_, 30, 2, {100}, {{"large", {1000, 100}}, {"small", {3}}});
     ASSERT_TRUE(VerifyAt(path()));
@@ -358,7 +359,7 @@ TEST(CheckpointFolder, KeepsTheNewestAndSetsLaterOnesAside) {
   EXPECT_TRUE(folder.Steps()->empty());
   for (const int64_t step : {10, 20, 30}) WriteSample(folder, step, 1, {2});
   EXPECT_EQ(*folder.Steps(), (std::vector<int64_t>{20, 30}));
-  WriteSample(folder, 25, 1, {2});  // of a run that went on from step 20
+  WriteSample(folder, 25, 1, {2});  // of a run that continued from step 20
   EXPECT_EQ(*folder.Steps(), (std::vector<int64_t>{20, 25}));
   EXPECT_TRUE(fs::exists(folder.path() + "/set-aside-step-00000030/index"));
   WriteSample(folder, 25, 1, {2});
@@ -370,7 +371,7 @@ TEST(CheckpointFolder, SetsAsideAllThatIsNewerThanTheNewestOwn) {
   const TemporaryFolder place;
   const CheckpointFolder folder((place / "checkpoints").string());
   for (const int64_t step : {10, 20, 30}) WriteSample(folder, step, 1);
-  WriteSample(folder, 40, 1, {.keep = 9, .newest_own = 10});  // of a run that went on from step 10
+  WriteSample(folder, 40, 1, {.keep = 9, .newest_own = 10});  // of a run that continued from step 10
   EXPECT_EQ(*folder.Steps(), (std::vector<int64_t>{10, 40}));
   EXPECT_TRUE(fs::exists(folder.path() + "/set-aside-step-00000020/index"));
   EXPECT_TRUE(fs::exists(folder.path() + "/set-aside-step-00000030/index"));
@@ -382,7 +383,7 @@ TEST(CheckpointFolder, IsRefusedAtOnceIfItCannotBeWritten) {
   fs::create_directory(path);
   ASSERT_EQ(::chmod((place / "").c_str(), 0755), 0);
   ASSERT_EQ(::chmod(path.c_str(), 0555), 0);
-  // The superuser may write everywhere, so the folder is claimed by another user.
+  // The superuser may write everywhere, so another user claims the folder.
   constexpr uid_t kNobody = 65534;
   const bool super = ::geteuid() == 0;
   if (super) {
@@ -397,7 +398,7 @@ TEST(CheckpointFolder, IsRefusedAtOnceIfItCannotBeWritten) {
       << claimed.error().message;
 }
 
-// Two runs in turn continue from step 10. Each sets aside what the run before it had saved.
+// Three runs save step 20, each after continuing from step 10. Each sets aside what the run before it saved.
 TEST(CheckpointFolder, WhatWasSetAsideStays) {
   const TemporaryFolder place;
   const CheckpointFolder folder((place / "checkpoints").string());

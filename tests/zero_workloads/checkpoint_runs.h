@@ -19,7 +19,7 @@ inline Arguments operator+(Arguments first, const Arguments& second) {
   return first;
 }
 
-// Returns arguments for 8 steps with a save after every second.
+// Returns arguments for 8 steps with a save after every second step.
 inline Arguments Saving(const std::filesystem::path& folder) {
   return {"--checkpoint-dir",
           folder.string(),
@@ -48,7 +48,7 @@ inline RankOutcome Checkpoint(const Arguments& arguments) {
   return RunRanks({.arguments = Arguments{"checkpoint"} + arguments}).front();
 }
 
-// Returns the content of a checkpoint in bytes that do not depend on the ranks that wrote it.
+// Returns the content of a checkpoint as bytes. They do not depend on the number of ranks that wrote it.
 inline std::string Exported(const std::filesystem::path& folder, int step, const Arguments& more = {}) {
   const TemporaryFolder place;
   const std::string file = (place / "exported").string();
@@ -62,7 +62,7 @@ inline std::string Exported(const std::filesystem::path& folder, int step, const
 inline Launch SmallRun(int ranks, const Arguments& arguments) {
   Launch launch{.ranks = ranks, .arguments = SmallModel()};
   for (const std::string& argument : arguments) {
-    // The number of steps replaces that of SmallModel.
+    // This number of steps replaces that of SmallModel.
     if (argument == "--steps") {
       const auto steps = std::find(launch.arguments.begin(), launch.arguments.end(), argument);
       launch.arguments.erase(steps, steps + 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes checkpoints in which every number is known: a function of tensor, state and place.
+// Makes checkpoints of known numbers. A number depends on its tensor, its state and its index.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ inline float NumberAt(size_t tensor, size_t state, int64_t element) {
   return static_cast<float>(tensor * 1000003 + state * 10007) + static_cast<float>(element) * 0.5f;
 }
 
-// The part that one rank writes, and the numbers that its spans point to.
+// The part that one rank writes, with the numbers that its spans point to.
 struct SamplePart {
   PartContent content;
   std::vector<std::vector<float>> numbers;  // by state
@@ -38,10 +38,10 @@ inline TensorSlice SliceAlong(const std::vector<int64_t>& shape, size_t dimensio
 struct SlicedTensor {
   CheckpointTensor tensor;
   TensorSlice slice;
-  int64_t elements = 0;  // of the slice
+  int64_t elements = 0;  // number of elements in the slice
 };
 
-// Returns the part of data rank `rank` of `ranks`: an equal share of the elements of each slice.
+// Returns the part of data rank `rank` of `ranks` data ranks: an equal share of the elements of each slice.
 inline SamplePart MakePart(const std::vector<SlicedTensor>& tensors, const DataFileHeader& header,
                            int64_t rank, int64_t ranks) {
   SamplePart part;

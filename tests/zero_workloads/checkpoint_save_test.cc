@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests saving on separate threads, which checkpoints a run may continue from, and weights as safetensors.
+// Tests saving on background threads, the check which checkpoints a run may continue from, and safetensors
+// files.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -29,7 +30,7 @@ std::string Text(const std::string& path) {
   return text.str();
 }
 
-// An independent reader of the safetensors format: header length, JSON, numbers.
+// An independent reader of the safetensors format: the length of the header, the header as JSON, the numbers.
 struct Weights {
   nlohmann::json header;
   std::string data;
@@ -85,7 +86,7 @@ TEST_F(Saves, AreNotCompleteWithoutAPart) {
   EXPECT_TRUE(folder_.Steps()->empty());
 }
 
-// Simulates a network file system that shows a rank's file later than the rank's message arrives.
+// On a network file system, a rank's file may become visible only after the rank's message has arrived.
 TEST_F(Saves, WaitForAPartThatIsSeenLate) {
   const SamplePart first = Part(0, 2), second = Part(1, 2);
   BackgroundSave zero(folder_, {}, first.content);
@@ -98,14 +99,14 @@ TEST_F(Saves, WaitForAPartThatIsSeenLate) {
 }
 
 TEST_F(Saves, SayWhyTheyFailed) {
-  fs::create_directories(folder_.PartialPathOf(10) + "/rank-00000.data");  // a folder in the file's place
+  fs::create_directories(folder_.PartialPathOf(10) + "/rank-00000.data");  // a folder with the file's name
   const SamplePart part = Part(0, 1);
   BackgroundSave save(folder_, {}, part.content);
   EXPECT_FALSE(save.WaitForPart());
   EXPECT_NE(save.Failure().error().message.find("rank-00000.data: Is a directory"), std::string::npos);
 }
 
-// A limit on file sizes stands for a full disk.
+// A limit on file sizes takes the place of a full disk.
 TEST_F(Saves, ThatDoNotFitSayWhere) {
   WriteSample(folder_, 5, 1);
   const auto before = std::signal(SIGXFSZ, SIG_IGN);
@@ -166,7 +167,7 @@ TEST(Resuming, ValuesOfTheEngineAreNumbers) {
   EXPECT_FALSE(CheckEngineValues(part));
 }
 
-// Version 0.1.0 also saved the scale of a run with a fixed scale.
+// Version 0.1.0 also saved the loss scale if it was fixed.
 TEST(Resuming, TheScaleOfARunWithAFixedOneIsDropped) {
   const auto scale_of = [](const std::string& settings) {
     Values values = {{"settings", settings},
@@ -251,7 +252,7 @@ TEST_F(Safetensors, BecomeTheCheckpointOfStep0) {
   EXPECT_FALSE(ImportSafetensors(*file, "weights", &again)) << "not over what is there";
 }
 
-// Numbers with known encodings, of each type.
+// Numbers with known encodings in each type.
 TEST_F(Safetensors, AreReadInEveryFloatingType) {
   const auto write = [&](const std::string& type, const std::string& bytes) {
     const std::string header = "{\"x\":{\"dtype\":\"" + type + "\",\"shape\":[3],\"data_offsets\":[0," +
@@ -275,7 +276,7 @@ TEST_F(Safetensors, AreReadInEveryFloatingType) {
   const double doubles[] = {1.5, -2.0, 0.25};
   write("F64", std::string(reinterpret_cast<const char*>(doubles), sizeof(doubles)));
   EXPECT_EQ(read(), expected);
-  // Smallest and largest subnormal, and infinity.
+  // The smallest and the largest subnormal number, and infinity.
   write("F16", std::string("\x01\x00\xff\x03\x00\xfc", 6));
   EXPECT_EQ(read(), (std::vector<float>{0x1p-24f, 0x1.ff8p-15f, -std::numeric_limits<float>::infinity()}));
   write("I64", std::string(24, '\0'));
@@ -316,7 +317,7 @@ TEST_F(Safetensors, InBf16AreRoundedToTheNearest) {
   }
   for (int64_t i = 0; i < 120; ++i) {
     const float exact = NumberAt(0, 0, i);
-    EXPECT_NEAR(numbers[static_cast<size_t>(i)], exact, exact / 256);  // half a step of 8 bits
+    EXPECT_NEAR(numbers[static_cast<size_t>(i)], exact, exact / 256);  // half a step of the 8-bit mantissa
   }
 }
 
@@ -333,7 +334,7 @@ TEST_F(Safetensors, ATruncatedOrForeignFileIsRefused) {
   for (const char* header :
        {"[]", "{", "{\"x\":1}", "{\"x\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}",
         "{\"x\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}",
-        // 2^61 x 8 bytes are 0 in 64 bits.
+        // 2^61 numbers of 8 bytes are 0 bytes modulo 2^64.
         "{\"x\":{\"dtype\":\"F64\",\"shape\":[1073741824,2147483648],\"data_offsets\":[0,0]}}"}) {
     const uint64_t length = std::strlen(header);
     std::ofstream(path(), std::ios::binary)

@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(Resuming, FromStage,
 TEST(Resuming, TheLossScaleGoesOn) {
   const TemporaryFolder place;
   const fs::path folder = place / "checkpoints";
-  // The loss scale doubles after every third step, so its counter is not zero at the save.
+  // The loss scale doubles after every third step, so its step counter is not zero at the save.
   const Arguments scaled = {"--dtype", "fp16", "--loss-scale", "dynamic", "--loss-scale-growth", "3"};
   const TrainingReport whole = TrainSmall(2, Saving(folder) + scaled + Arguments{"--stage", "2"});
   const TrainingReport rest =
@@ -103,8 +103,8 @@ TEST(Saving, AsyncOrNotChangesNothing) {
   }
 }
 
-// A rank that waited in one call for all of a slow save would end by hostccl's time-out. So ranks meet
-// repeatedly while they wait.
+// If a rank waited for a slow save inside a single call, hostccl's time-out would end it. So the ranks issue
+// a call repeatedly while they wait.
 TEST(Saving, RanksMeetWhileTheyWaitForASave) {
   const TemporaryFolder place;
   const auto allreduces = [&](const std::string& name,
@@ -112,12 +112,12 @@ TEST(Saving, RanksMeetWhileTheyWaitForASave) {
     const Arguments run = {"--steps", "2", "--checkpoint-dir", (place / name).string()};
     return CountTraffic(2, run, environment)[0].at("AllReduce").calls;
   };
-  // A delay takes half a second, and the ranks meet every tenth of a second.
+  // The delay is half a second, and the ranks issue a call every tenth of a second.
   EXPECT_GE(allreduces("slow", {{"HOSTCCL_FAILPOINT", "checkpoint.part:delay"}}), allreduces("fast", {}) + 3);
 }
 
-// At one world size everything must be equal; over different world sizes only what rounding of sums does not
-// change: weights that a learning rate of 0 leaves as they are.
+// Runs of one world size must write equal states. Sums are rounded differently at other world sizes. There,
+// runs with a learning rate of 0 are compared: they keep the initial weights, which must be equal.
 TEST(Saving, ContentDoesNotDependOnStageOrWorldSize) {
   const TemporaryFolder place;
   std::string state, weights;
@@ -139,7 +139,7 @@ TEST(Saving, ContentDoesNotDependOnStageOrWorldSize) {
   }
 }
 
-// Tensor-parallel ranks have slices: of rows, of columns, or of each third of a layer's rows.
+// Tensor-parallel ranks hold slices of rows, of columns, or of each third of a layer's rows.
 TEST(Resuming, AnotherTensorParallelDegreeAgreesWithinRounding) {
   const TemporaryFolder place;
   const fs::path split = place / "split", whole = place / "whole";
@@ -181,7 +181,7 @@ TEST(Exporting, ImportedWeightsStartARun) {
   EXPECT_EQ(Checkpoint({"export", folder, file}).exit_code, 0);
   const RankOutcome outcome = Checkpoint({"import", file, imported});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
-  // With a learning rate of 0 the weights stay those of the file.
+  // With a learning rate of 0, the weights stay as they are in the file.
   const TrainingReport evaluated =
       TrainSmall(2, {"--checkpoint-dir", imported, "--resume", "latest", "--steps", "1", "--learning-rate",
                      "0", "--stage", "1", "--eval-at-end"});
@@ -189,7 +189,7 @@ TEST(Exporting, ImportedWeightsStartARun) {
   EXPECT_EQ(evaluated.held_out_bits_per_byte, trained.held_out_bits_per_byte);
 }
 
-// Blocks that the model lacks would otherwise be dropped silently.
+// If these weights were accepted, the blocks that the model lacks would be dropped silently.
 TEST(Exporting, WeightsOfALargerModelAreRefused) {
   const TemporaryFolder place;
   const std::string folder = (place / "run").string(), file = (place / "weights.safetensors").string(),
@@ -229,7 +229,7 @@ class SavedRun : public ::testing::Test {
     }
     return RunRanks(launch);
   }
-  // Requires that both ranks end with exit code 2, and that one says why.
+  // Requires that both ranks end with exit code 2, and that one of them states this reason.
   void ExpectRefused(const Arguments& arguments, const std::string& reason) const {
     const std::vector<RankOutcome> ranks = Resume(arguments);
     std::string output;
@@ -262,7 +262,8 @@ TEST_F(SavedRun, TheNewestIntactCheckpointWins) {
   EXPECT_EQ(verified.exit_code, 0) << "what was damaged is set aside: " << verified.output;
 }
 
-// A run that continued from an older step would set the intact newer checkpoint aside at its first save.
+// If the run continued from an older step, its first save would set aside the newer checkpoint, which is
+// intact.
 TEST_F(SavedRun, WhatCannotBeReadEndsTheRun) {
   const fs::path saved = place_ / "saved";
   fs::rename(DataOf(8, 1), saved);
@@ -280,8 +281,8 @@ TEST_F(SavedRun, WhatCannotBeReadEndsTheRun) {
   EXPECT_NE(verified.output.find("step 8: intact"), std::string::npos) << verified.output;
 }
 
-// The run continues from step 4 and saves next after step 8. Step 6 is older than that save and does not
-// belong to the run's history.
+// The run continues from step 4 and next saves after step 8. Step 6 is older than that save and does not
+// belong to this run, so it is set aside.
 TEST_F(SavedRun, WhatTheRunDoesNotContinueIsSetAside) {
   const std::vector<RankOutcome> ranks =
       RunRanks(SmallRun(2, {"--checkpoint-dir", folder().string(), "--keep-checkpoints", "9", "--steps", "8",
@@ -352,7 +353,7 @@ TEST(Saving, AFullDiskEndsTheRunAndLeavesEarlierCheckpoints) {
   const TemporaryFolder place;
   const fs::path disk = place / "disk";
   fs::create_directory(disk);
-  // One checkpoint of the small model (1.6 MB) fits, two do not.
+  // The disk has room for one checkpoint of the small model (1.6 MB), but not for two.
   if (mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=2500k") != 0)
     GTEST_SKIP() << "no right to mount a small disk";
   for (const Arguments& mode : {Arguments{}, Arguments{"--checkpoint-async"}}) {

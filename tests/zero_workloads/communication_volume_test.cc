@@ -10,12 +10,12 @@
 namespace dynamiccl::zero {
 namespace {
 
-// The small model: 2 blocks, hidden 64, sequence 32, 256 bytes.
+// The small model has 2 blocks, hidden size 64, sequence length 32 and a vocabulary of 256 bytes.
 constexpr long kBlocks = 2, kHidden = 64, kSequence = 32, kVocabulary = 256;
 constexpr long kSteps = 4, kBucketBytes = 65536;
 
-// Returns a unit's elements on `ranks` ranks. Each shard is a multiple of 128 elements. Every parameter of
-// this model is a multiple of 32, so nothing is padded inside a unit.
+// Returns a unit's number of elements on `ranks` ranks. Each shard is a multiple of 128 elements. Every
+// parameter of this model is a multiple of 32, so there is no padding between parameters.
 long Padded(long elements, long ranks) {
   const long multiple = 128 * ranks;
   return (elements + multiple - 1) / multiple * multiple;
@@ -39,7 +39,7 @@ long Buckets(long ranks) {
   return (Psi(ranks) + capacity - 1) / capacity;
 }
 
-// Counts the traffic of a run, which must be the same on every rank.
+// Counts the traffic of a run. All ranks must have the same.
 TrafficByFunction Count(int ranks, const std::string& stage, const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments = {"--stage", stage, "--steps", std::to_string(kSteps)};
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -50,8 +50,8 @@ TrafficByFunction Count(int ranks, const std::string& stage, const std::vector<s
   return counted.empty() ? TrafficByFunction{} : counted[0];
 }
 
-// One AllReduce of 2 elements a step has the loss and the gradient norm. The digest at the end gathers all
-// master weights once.
+// In each step, one AllReduce of 2 elements sums the loss and the gradient norm. At the end, the digest
+// gathers all master weights once.
 constexpr long kScalars = 2 * kSteps;
 
 TEST(CommunicationVolume, Stage0ReducesEverythingEverywhere) {
@@ -75,7 +75,8 @@ TEST(CommunicationVolume, Stages1And2ScatterGradientsAndGatherParameters) {
   }
 }
 
-// The sums take 2 Psi and the parameters Psi, so 3 Psi; with ReduceScatter it would be 2 Psi.
+// An AllReduce of all gradients moves 2 Psi and the AllGather of all parameters Psi, so 3 Psi in total. With
+// ReduceScatter the total is 2 Psi.
 TEST(CommunicationVolume, Stages1And2WithAllReduceSendOnePsiMore) {
   for (const char* stage : {"1", "2"}) {
     TrafficByFunction traffic = Count(2, stage, {"--exchange", "all_reduce"});
@@ -86,8 +87,8 @@ TEST(CommunicationVolume, Stages1And2WithAllReduceSendOnePsiMore) {
   }
 }
 
-// As in many texts on ZeRO, each layer has one owner, which gets its gradients and sends its parameters. The
-// volume equals that of shards.
+// Each layer has one owner, as many texts on ZeRO describe it. The owner receives the layer's gradients and
+// sends its parameters. The volume is the same as with shards.
 TEST(CommunicationVolume, OwnersOfWholeUnitsReduceAndBroadcastEachOnce) {
   for (const char* stage : {"1", "2", "3"}) {
     TrafficByFunction traffic = Count(3, stage, {"--exchange", "layer_owner"});
@@ -101,7 +102,7 @@ TEST(CommunicationVolume, OwnersOfWholeUnitsReduceAndBroadcastEachOnce) {
   }
 }
 
-// Two groups hold four blocks: the volume is that of four blocks, and the number of calls that of two.
+// Two units of two blocks each: the volume is that of four blocks, and the number of calls that of two.
 TEST(CommunicationVolume, GroupsOfBlocksTakeFewerCalls) {
   TrafficByFunction blocks = Count(2, "3", {"--layers", "4"}),
                     groups = Count(2, "3", {"--layers", "4", "--unit-blocks", "2"}),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded under dynamiccl-zero's fork server: counts what crosses the NCCL boundary, and writes one line
-// "<function> <calls> <elements>" for each function to $COUNT_NCCL_FILE.<process id> at the end, and one line
-// "<function> <elements>" for each call, in order, to $COUNT_NCCL_SEQUENCE.<process id>. Elements are those
-// of the full buffer. A function on the n-th communicator that the process split off is "<function>.<n>".
+// Counts what the ranks of dynamiccl-zero send at the NCCL boundary. It is preloaded into the program's fork
+// server. At the end it writes a line "<function> <calls> <elements>" for each function to
+// $COUNT_NCCL_FILE.<process id>. It also writes a line "<function> <elements>" for each call, in order, to
+// $COUNT_NCCL_SEQUENCE.<process id>. Elements are those of the full buffer. A function on the n-th
+// communicator that the process split off is named "<function>.<n>".
 #include <dlfcn.h>
 #include <unistd.h>
 

@@ -14,10 +14,10 @@ struct Traffic {
   long calls = 0;
   long elements = 0;
 };
-// Names as in count_nccl.cc.
+// By function. The names are those of count_nccl.cc.
 using TrafficByFunction = std::map<std::string, Traffic>;
 
-// Runs TrainSmall with a counter in each rank. Returns the ranks' counts in any order.
+// Runs TrainSmall with a counter in each rank. Returns the counts of each rank; the order of ranks is random.
 std::vector<TrafficByFunction> CountTraffic(int ranks, const std::vector<std::string>& arguments,
                                             std::map<std::string, std::string> environment = {});
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares modules that are constructed without memory for their parameters with ordinary construction by
-// LibTorch. Values, generator, losses and digests must be equal bit for bit, and a rank must never hold the
-// whole module.
+// Compares two ways to construct a module: without memory for its parameters, and ordinarily by LibTorch.
+// Values, the generator's state, losses and digests must be equal bit for bit. In the first way, no rank may
+// ever hold the whole module.
 #include "zero_workloads/zero/deferred_module.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -49,7 +49,8 @@ Module Encoder() {
   return nn::TransformerEncoder(nn::TransformerEncoderOptions(layer, 3)).ptr();
 }
 
-// A module with first values like GPT-2's: all layers are made, then drawn again, then some are scaled.
+// A module that gets first values like GPT-2's: it makes all layers, draws their values again, and scales
+// some.
 struct GptLikeImpl : nn::Module {
   GptLikeImpl() {
     embedding = register_module("embedding", nn::Embedding(nn::EmbeddingOptions(30, 16).padding_idx(3)));
@@ -76,7 +77,8 @@ struct GptLikeImpl : nn::Module {
   at::Tensor tied, mask, waves;
 };
 
-// A module whose constructor reads values, changes the generator, and works in place on shapes and on parts.
+// A module whose constructor reads values, uses the generator, and changes shapes and parts of tensors in
+// place.
 struct OddImpl : nn::Module {
   OddImpl() {
     const at::Tensor order = torch::randperm(12);
@@ -131,7 +133,7 @@ TEST(DeferredModule, ValuesAreThoseOfOrdinaryConstruction) {
     EXPECT_TRUE(at::equal(GeneratorState(), state)) << name << ": the generator";
     const auto parameters = model.module().named_parameters();
     ASSERT_EQ(parameters.keys(), expected->named_parameters().keys()) << name;
-    // The test asks from the last to the first, because no value may depend on the order.
+    // The test asks for the values in reverse order, because no value may depend on the order.
     for (size_t i = parameters.size(); i-- > 0;) {
       const auto& item = parameters[i];
       if (item.value().requires_grad()) {
@@ -167,8 +169,8 @@ Outcome Train(Engine& engine, nn::Sequential module, int rank) {
   return outcome;
 }
 
-// All ranks are threads here and share one generator, so they construct one after the other. Only rank 0
-// draws again while engines are made.
+// All ranks are threads of this process and share one generator, so they construct their modules one after
+// another. While engines are made, only rank 0 draws values again.
 class Turns {
  public:
   explicit Turns(int ranks) : all_(ranks) {}
@@ -231,8 +233,8 @@ TEST(DeferredModule, TrainsAsTheWholeModuleToTheBit) {
 constexpr int kLayers = 32;
 constexpr int64_t kWidth = 256;
 
-// Returns the peak memory of all ranks together while each makes its engine of stage 3, divided by the number
-// of ranks. Memory that was in use before is not counted.
+// All ranks make their engines of stage 3. Returns their common peak memory divided by the number of ranks.
+// Memory that was already in use is not counted.
 int64_t PeakOfARank(bool deferred, int ranks) {
   Turns turns(ranks);
   int64_t peak = 0;
@@ -271,14 +273,15 @@ TEST(DeferredModule, NoRankHoldsTheWholeModule) {
   ASSERT_TRUE(counted);
   constexpr int kRanks = 8;
   constexpr int64_t kUnit = (kWidth * kWidth + kWidth) * 4, kWhole = kLayers * kUnit;
-  // The arena of master weights, two moments and sums of gradients, in fp32.
+  // Master weights, two moments and sums of gradients, all in fp32.
   constexpr int64_t kStates = 4 * kWhole / kRanks;
   const int64_t whole = PeakOfARank(false, kRanks), deferred = PeakOfARank(true, kRanks);
   std::printf("peak of a rank, MiB: whole module %.2f, deferred %.2f; module %.2f, states of a rank %.2f\n",
               static_cast<double>(whole) / (1 << 20), static_cast<double>(deferred) / (1 << 20),
               static_cast<double>(kWhole) / (1 << 20), static_cast<double>(kStates) / (1 << 20));
   EXPECT_GE(whole, kWhole);
-  // A unit that gets its values needs the computed values in fp32, its flat memory, and some padding.
+  // A unit that receives its values needs fp32 memory for the computed values, its flat memory, and some
+  // padding.
   constexpr int64_t kBound = kStates + 4 * kUnit;
   static_assert(kBound < kWhole);
   EXPECT_LE(deferred, kBound);
@@ -339,8 +342,8 @@ TEST(DeferredModule, TensorsFromOutsideMayBeUsedButNotChanged) {
   EXPECT_THROW(model.FirstValues(weight), std::invalid_argument);
 }
 
-// A tensor that is neither parameter nor buffer stays without memory. Using it is an error that says what to
-// do.
+// A tensor that is neither a parameter nor a buffer gets no memory. Using it must be an error that says what
+// to do.
 TEST(DeferredModule, TensorsThatAreNotRegisteredAreNamedWhenUsed) {
   RunRankThreads(1, 3, [](ProcessGroup* group) {
     nn::Linear layer{nullptr};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains modules of LibTorch's own layers under ZeRO. All stages must be equal bit for bit, and equal to
-// LibTorch's AdamW at one rank. In stage 3 only the units in use may have memory.
+// Trains modules of LibTorch's own layers under ZeRO. All stages must agree bit for bit, and on one rank they
+// must agree with LibTorch's AdamW. In stage 3 only the units in use may have memory.
 #include "zero_workloads/zero/engine.h"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ Subject Convolutional() {
           }};
 }
 
-// Uses its layers in another order than it registers them, one of them twice and one not at all.
+// Uses its layers in another order than it registers them. It uses one of them twice and one not at all.
 struct TangledImpl : nn::Module {
   TangledImpl() {
     last = register_module("last", nn::Linear(8, 1));
@@ -98,7 +98,7 @@ Subject Tangled() {
           }};
 }
 
-// Operations that read parameters of two and three units at once.
+// Has operations that read the parameters of two or three units at once.
 struct JointImpl : nn::Module {
   JointImpl() {
     start = register_module("start", nn::Linear(4, 8));
@@ -122,7 +122,8 @@ Subject Joint() {
           }};
 }
 
-// Leaves out its first layer, which is the root, and two layers in a row, more than are gathered ahead.
+// Does not use its first layer, which is the root, and two layers in a row. These are more than the engine
+// gathers ahead.
 struct SparseImpl : nn::Module {
   SparseImpl() {
     for (const char* name : {"unused_first", "start", "unused_one", "unused_two", "end"})
@@ -169,7 +170,8 @@ Outcome TrainOnThreads(Maker make, int ranks, int stage, int shard_group = 0, in
     ProcessGroup* const group = grid.world();
     Subject subject;
     {
-      // LibTorch's stock layers draw from one generator; ranks but 0 have other values, and get rank 0's.
+      // LibTorch's layers draw from one generator. The other ranks draw other values than rank 0, and then
+      // receive rank 0's values.
       const std::lock_guard lock(making);
       at::manual_seed(static_cast<uint64_t>(group->rank()) + 5);
       subject = make();
@@ -225,7 +227,7 @@ TEST(AnyModule, LearnsAsWithLibTorchsOwnOptimizer) {
     const Subject subject = make();
     std::vector<at::Tensor> used;
     for (const auto& parameter : subject.module->named_parameters()) {
-      // LibTorch leaves a parameter without a gradient alone, weight decay included.
+      // LibTorch does not change a parameter without a gradient, not even by weight decay.
       if (parameter.key().rfind("unused", 0) != 0) used.push_back(parameter.value());
     }
     torch::optim::AdamW optimizer(used,
@@ -242,8 +244,9 @@ TEST(AnyModule, LearnsAsWithLibTorchsOwnOptimizer) {
   }
 }
 
-// AdamW changes a weight whose gradient never changes by the learning rate, 1e-4, in each step. Just below 1
-// the numbers of half precision are 2^-11 apart, so the change rounds away, and only master weights keep it.
+// If a weight's gradient never changes, AdamW changes the weight in each step by the learning rate, here
+// 1e-4. Just below 1, neighbouring numbers of half precision differ by 2^-11. So the change is rounded away
+// unless there are master weights.
 TEST(AnyModule, WithoutMasterWeightsUpdatesOfHalfPrecisionAreLost) {
   for (const bool rounds : {false, true}) {
     for (const int stage : {0, 1, 3}) {
@@ -269,7 +272,7 @@ TEST(AnyModule, WithoutMasterWeightsUpdatesOfHalfPrecisionAreLost) {
   }
 }
 
-// A module so large that a gather takes longer than the test needs to look.
+// The module is so large that its gathers are still in flight when the test reads its parameters.
 TEST(AnyModule, HasItsNewParametersAfterAStep) {
   for (const int stage : {0, 1, 2}) {
     RunRankThreads(2, stage, [&](ProcessGroup* group) {
@@ -285,7 +288,7 @@ TEST(AnyModule, HasItsNewParametersAfterAStep) {
         engine.Step(loss, 1e-2);
         std::vector<at::Tensor> seen;
         for (const at::Tensor& parameter : module->parameters()) seen.push_back(parameter.clone());
-        // The digest's gathers are issued behind those of the step, so these are done when it returns.
+        // The digest's gathers are issued after those of the step, so both are done when it returns.
         engine.ParameterDigest();
         for (size_t i = 0; i < seen.size(); ++i) {
           EXPECT_TRUE(at::equal(seen[i], module->parameters()[i])) << "stage " << stage << ", step " << step;
@@ -309,7 +312,7 @@ TEST(AnyModule, CanBeUsedAfterItsEngine) {
   });
 }
 
-// Returns the number of parameters that have memory, from the storages of the module's own tensors.
+// Returns the number of elements of the parameters that have memory.
 int64_t ElementsInMemory(const nn::Module& module) {
   int64_t elements = 0;
   for (const at::Tensor& parameter : module.parameters()) {
@@ -320,7 +323,7 @@ int64_t ElementsInMemory(const nn::Module& module) {
 
 TEST(AnyModule, Stage3HoldsTheUnitsInUseAlone) {
   RunRankThreads(1, 3, [&](ProcessGroup* group) {
-    // Eight units of equal size and the loss.
+    // Eight layers of equal size, each a unit.
     nn::Sequential module;
     for (int layer = 0; layer < 8; ++layer) module->push_back(nn::Linear(32, 32));
     const int64_t unit = 32 * 32 + 32;

@@ -15,8 +15,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// Compares all 54 numbers of Table 1, the 20 of Table 2, those of Figure 1 and of the text. The two of
-// section 6.1 count one byte a number where section 3.2 counts two; their remark tells them apart.
+// Compares all 54 numbers of Table 1, all 20 of Table 2, and those of Figure 1 and of the text. The two
+// numbers of section 6.1 count one byte per element where section 3.2 counts two. Their remark states this.
 TEST(Estimate, GivesThePapersFigures) {
   std::map<std::string, int> of_source;
   int differ = 0;
@@ -49,13 +49,13 @@ TEST(Estimate, ATrillionParametersFitOn1024RanksOf32GbInStage3Alone) {
   EXPECT_GT(estimates[2].states.total(), 2000e9);
 }
 
-// The paper's sizes are rounded, and its tables leave the embeddings out.
+// The paper rounds its sizes, and its tables do not count embeddings.
 TEST(Estimate, ThePapersModelsHaveThePapersSizes) {
   EXPECT_EQ(PaperRuns().size(), 51u);
   for (const PaperRun& run : PaperRuns()) {
     const auto printed = ParseParameters(run.model);
     ASSERT_TRUE(printed) << run.model;
-    if (run.model == "1.38B") continue;  // 40 blocks of 1536 are 1.13 billion
+    if (run.model == "1.38B") continue;  // its 40 blocks of width 1536 have 1.13 billion
     EXPECT_NEAR(ParametersOf(run.shape()) / *printed, 1, 0.12) << run.model;
     EXPECT_EQ(run.data_parallel() * run.batch, run.total_batch) << run.model;
   }
@@ -75,7 +75,7 @@ TEST(Estimate, OneParameterCountsOnceInStage0AndStatesNeverGrowWithTheStage) {
   }
 }
 
-// Bytes of states for one parameter in each stage, on 4 ranks.
+// Returns the bytes of states per parameter in each stage, on 4 ranks.
 std::vector<double> BytesOfParameter(EstimateSettings settings) {
   settings.parameters = 1;
   settings.ranks = 4;
@@ -84,17 +84,17 @@ std::vector<double> BytesOfParameter(EstimateSettings settings) {
   return bytes;
 }
 
-// The usual account of mixed precision: (2 + 4 alpha + K) bytes a parameter, of which each stage divides one
-// more term. k fp32 tensors of the optimizer are K = 4 k bytes.
+// The usual account of mixed precision: (2 + 4 alpha + K) bytes per parameter. Each stage divides one more of
+// these terms. An optimizer with k fp32 tensors has K = 4 k.
 TEST(Estimate, OptimizerAndGradientsCountAsTheyAreStored) {
   using testing::ElementsAre;
-  // Two fp32 tensors and fp32 gradients: "2 + 4 + 8 = 14 bytes".
+  // Two fp32 tensors of the optimizer, and fp32 gradients: "2 + 4 + 8 = 14 bytes".
   EXPECT_THAT(BytesOfParameter({.optimizer_bytes = 8, .alpha = 1}),
               ElementsAre(14, 6 + 8 / 4.0, 2 + 12 / 4.0, 14 / 4.0));
-  // One fp32 tensor: 2 + 4 + 4/N, 2 + 8/N, (2 + 8)/N.
+  // One fp32 tensor of the optimizer: 2 + 4 + 4/N, 2 + 8/N and (2 + 8)/N bytes in stages 1 to 3.
   EXPECT_THAT(BytesOfParameter({.optimizer_bytes = 4, .gradient_type = "fp32"}),
               ElementsAre(10, 6 + 4 / 4.0, 2 + 8 / 4.0, 10 / 4.0));
-  // bf16 gradients are 2 bytes of the 16, sums of them in fp32 make it 4 bytes of 18.
+  // bf16 gradients take 2 of the 16 bytes. With sums in fp32 they take 4 of 18.
   EXPECT_THAT(BytesOfParameter({}), ElementsAre(16, 4 + 12 / 4.0, 2 + 14 / 4.0, 16 / 4.0));
   EXPECT_THAT(BytesOfParameter({.accumulation_type = "fp32"}),
               ElementsAre(18, 6 + 12 / 4.0, 2 + 16 / 4.0, 18 / 4.0));
@@ -102,15 +102,15 @@ TEST(Estimate, OptimizerAndGradientsCountAsTheyAreStored) {
   EXPECT_EQ(BytesOfParameter({.alpha = 1.5})[0], 20);
   EXPECT_EQ(BytesOfParameter({.dtype = "fp32", .accumulation_type = "model"})[0], 16);
   EXPECT_EQ(BytesOfParameter({.optimizer_bytes = 0})[0], 4);
-  // fp32 sums beside the bf16 gradients. Stage 1 keeps its gradients only until they are added.
+  // fp32 sums are kept beside the bf16 gradients. Stage 1 keeps its gradients only until they are added.
   EXPECT_THAT(BytesOfParameter({.accumulation_type = "fp32", .accumulation = "local"}),
               ElementsAre(20, 6 + 12 / 4.0, 6 + 14 / 4.0, 4 + 16 / 4.0));
   EXPECT_THAT(BytesOfParameter({.accumulation_type = "model", .accumulation = "sharded"}),
               ElementsAre(18, 4 + 12 / 4.0, 2 + 18 / 4.0, 20 / 4.0));
 }
 
-// Sums over micro-steps stay on the rank; the type in which ranks sum gradients doubles their part of the
-// traffic: 2 bytes to 4 of the 2 Psi and 3 Psi of the paper.
+// Sums over micro-steps stay on the rank, so their type does not change the traffic. The type in which ranks
+// sum gradients does: fp32 takes 4 bytes per element of gradients, not 2.
 TEST(Estimate, TheGradientTypeIsSent) {
   const auto sent = [](EstimateSettings settings) {
     settings.parameters = 1;
@@ -126,7 +126,7 @@ TEST(Estimate, TheGradientTypeIsSent) {
   EXPECT_THAT(sent({.accumulation_type = "fp32"}), ElementsAre(4, 4, 4, 6));
 }
 
-// The two times that Narayanan et al. (SC 2021, section 5.1) print, with recomputation.
+// The two times with recomputation that Narayanan et al. print (SC 2021, section 5.1).
 TEST(Estimate, TimeToTrainIsAsPublished) {
   const auto days = [](const TrainingRun& run) { return TrainingSeconds(run) / 86400; };
   EXPECT_NEAR(days({175e9, 300e9, true, 1024, 140e12}), 34, 0.5);

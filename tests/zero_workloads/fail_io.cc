@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A preloaded library that makes the n-th pread or pwrite of the process fail, as on a disk that breaks or
-// fills up. FAIL_IO=pread:7:5 fails the 7th read with errno 5.
+// A preloaded library that makes the n-th pread or pwrite of the process fail, as if the disk broke or were
+// full. FAIL_IO=pread:7:5 makes the 7th read fail with errno 5.
 #include <dlfcn.h>
 #include <sys/types.h>
 #include <unistd.h>

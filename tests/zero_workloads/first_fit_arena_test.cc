@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the arena with a list of bytes: the arena must return free memory, at the lowest place that fits.
+// Compares the arena with a list of bytes. The arena must return free memory at the lowest offset that fits.
 #include "zero_workloads/memory/first_fit_arena.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST(FirstFitArena, RandomBlocksAgainstAListOfUnits) {
   constexpr int64_t kUnits = 64;
   FirstFitArena arena(kUnits * kUnit);
   std::vector<bool> taken(kUnits, false);
-  std::map<int64_t, int64_t> blocks;  // in units
+  std::map<int64_t, int64_t> blocks;  // lengths by offset, in the arena's steps
   const auto lowest = [&](int64_t length) {
     for (int64_t at = 0; at + length <= kUnits; ++at) {
       bool fits = true;

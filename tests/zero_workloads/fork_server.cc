@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that is preloaded into dynamiccl-zero and turns it into a fork server. The program is loaded
-// once, and each rank that a test asks for is a fork that runs the program's own main(). Loading LibTorch
-// would otherwise take half of a short training. The test sends its requests to the descriptor
-// $FORK_SERVER_FD (rank_server.h) and ends the server by closing its end.
+// A library that turns dynamiccl-zero into a fork server when it is preloaded. The program is loaded once.
+// Each rank that a test asks for is a fork that runs the program's own main(). Loading LibTorch for each rank
+// would take half the time of a short training. The test sends its requests to the descriptor $FORK_SERVER_FD
+// (rank_server.h), and ends the server by closing its end.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -23,9 +23,9 @@ using Main = int (*)(int, char**, char**);
 
 Main g_main = nullptr;
 
-// Splits a request into its words. A request is one datagram of words that each end with a zero byte: the
-// seconds after which SIGALRM ends the rank, the file for its output, the number of variables, the variables
-// as NAME=VALUE, and the program's arguments.
+// Splits a request into its words. A request is one datagram of words, each of which ends with a zero byte.
+// The words are: the seconds after which SIGALRM ends the rank, the file for its output, the number of
+// variables, the variables as NAME=VALUE, and the program's arguments.
 std::vector<char*> WordsOf(std::string& request) {
   std::vector<char*> words;
   for (size_t at = 0; at < request.size(); at = request.find('\0', at) + 1)
@@ -44,15 +44,16 @@ std::vector<char*> WordsOf(std::string& request) {
   words.erase(words.begin(), arguments);
   words.push_back(nullptr);
   const int code = g_main(static_cast<int>(words.size()) - 1, words.data(), environ);
-  // exit() would run LibTorch's destructors, which write to every page of its tables and so copy them all.
+  // exit() would run LibTorch's destructors. They write to every page of its tables, so every page would be
+  // copied.
   const auto end = reinterpret_cast<void (*)()>(::dlsym(RTLD_DEFAULT, "rank_ends"));
   if (end != nullptr) end();
   std::fflush(nullptr);
   ::_exit(code);
 }
 
-// Starts a rank that the test can wait for, and returns its process or -1. The process between the server and
-// the rank ends at once, so the test, which is a subreaper (prctl(2)), becomes the rank's parent.
+// Starts a rank that the test can wait for. Returns its process, or -1. Between the server and the rank is a
+// process that ends at once. So the test, which is a subreaper (prctl(2)), becomes the rank's parent.
 pid_t StartRank(const std::string& request) {
   int ends[2];
   if (::pipe(ends) != 0) return -1;
@@ -64,7 +65,7 @@ pid_t StartRank(const std::string& request) {
     ::close(ends[1]);
     RunRank(request);
   }
-  ::close(ends[1]);  // without a process between, the read then ends at once
+  ::close(ends[1]);  // if the first fork failed, the read ends at once
   pid_t rank = -1;
   const bool told = ::read(ends[0], &rank, sizeof(rank)) == sizeof(rank);
   if (between > 0) ::waitpid(between, nullptr, 0);
@@ -89,7 +90,7 @@ int Serve(int argc, char** argv, char** environment) {
 
 }  // namespace
 
-// The program's start code calls this with its main(), after the libraries were loaded and initialised.
+// The program's start code calls this with its main(), after all libraries are loaded and initialised.
 extern "C" __attribute__((visibility("default"))) int __libc_start_main(Main main, int argc, char** argv,
                                                                         void (*init)(), void (*fini)(),
                                                                         void (*loader_fini)(),

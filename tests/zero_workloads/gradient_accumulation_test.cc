@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests a step of several micro-steps. Its losses are compared with those of one batch of the same rows. Its
-// calls are compared with the trace generator and with the formulas of docs/zero_memory.md.
+// Tests steps of several micro-steps. Their losses must agree with those of one batch of the same rows. Their
+// calls must agree with the trace generator and with the formulas of docs/zero_memory.md.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -38,7 +38,7 @@ void ExpectEqual(const TrainingReport& reference, const TrainingReport& report, 
   EXPECT_EQ(reference.parameters_sha256, report.parameters_sha256) << what;
 }
 
-// Sums in another order differ by roundings of 2^-24, which 10 steps amplify.
+// Sums in another order differ by rounding errors of 2^-24, which 10 steps amplify.
 void ExpectNear(const TrainingReport& reference, const TrainingReport& report, const std::string& what) {
   ASSERT_EQ(reference.losses.size(), 10u);
   ASSERT_EQ(report.losses.size(), 10u);
@@ -48,7 +48,7 @@ void ExpectNear(const TrainingReport& reference, const TrainingReport& report, c
   }
 }
 
-// What every rank called; the same on all of them.
+// Returns the calls of a rank. All ranks must make the same.
 Calls Issued(const std::string& stage) {
   const TemporaryFolder folder;
   TrainSmall(
@@ -81,7 +81,7 @@ const char* FunctionOf(Collective collective) {
 }
 
 Calls Generated(int stage) {
-  // The model of SmallModel().
+  // The workload has the shape of SmallModel().
   ZeroWorkload workload;
   workload.stage = stage;
   workload.layers = kBlocks;
@@ -136,7 +136,7 @@ TEST(GradientAccumulation, CallsAreThoseOfTheGeneratorAndOfTheFormula) {
                                  kMicroSteps * (buckets + 2 * kBlocks + 1) + 1};
   for (int stage = 0; stage < 4; ++stage) {
     Calls calls = Issued(std::to_string(stage));
-    // At the end the digest gathers each unit's master weights once.
+    // At the end, the digest gathers the master weights of each unit once.
     const size_t of_the_digest = stage == 0 ? 0 : kBlocks + 1;
     ASSERT_EQ(calls.size(), kSteps * calls_a_step[stage] + of_the_digest) << "stage " << stage;
     calls.resize(calls.size() - of_the_digest);

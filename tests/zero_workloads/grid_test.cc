@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests which ranks are in which group of a grid, by the sums that the groups compute.
+// Tests which ranks belong to which group of a grid. The sums that the groups compute show it.
 #include "zero_workloads/parallel/grid.h"
 
 #include <ATen/ops/full.h>
@@ -24,7 +24,7 @@ void ExpectGroups(int world, int tensor_degree) {
     EXPECT_EQ(grid.data()->world(), data_degree);
     EXPECT_EQ(grid.tensor_degree(), tensor_degree);
     EXPECT_EQ(grid.data()->rank() * tensor_degree + grid.tensor_rank(), rank);
-    // Powers of two: a sum names its members.
+    // Each rank adds its own power of two, so a sum shows which ranks took part.
     const float own = static_cast<float>(1 << rank);
     float tensor_members = 0.0f, data_members = 0.0f;
     for (int other = 0; other < world; ++other) {

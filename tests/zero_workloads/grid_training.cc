@@ -28,7 +28,7 @@ const std::vector<uint8_t>& Text() {
   return text;
 }
 
-// Passes the hooks on to the engine, and records each unit once its parameters are gathered.
+// Passes the hooks on to the engine. Records each unit when its parameters are gathered.
 class Watch final : public UnitHooks {
  public:
   Watch(std::vector<ModelUnit> units, UnitHooks* engine) : units_(std::move(units)), engine_(engine) {}
@@ -91,7 +91,7 @@ class RankTraining {
         watch_(model_.Units(), engine_.get()),
         loader_(Loader(grid.data()->rank(), grid.data()->world())) {}
 
-  // Runs the training. Returns what the rank holds at the end.
+  // Runs the training. Returns the rank's tensors at the end.
   std::map<std::string, at::Tensor> Run() {
     const std::string first_digest = engine_->ParameterDigest();
     for (int64_t step = 0; step < training_.steps; ++step) Step(step);
@@ -150,7 +150,7 @@ GridOutcome TrainOnGrid(const GridTraining& training) {
   GridOutcome outcome;
   outcome.whole_parameters.assign(static_cast<size_t>(training.steps), std::vector<std::string>(world));
   std::vector<std::map<std::string, at::Tensor>> held(world);
-  std::vector<ParameterSlot> slots;  // those of rank 0: the places of all tensor ranks but for slice_begin
+  std::vector<ParameterSlot> slots;  // of rank 0; on other tensor ranks only slice_begin differs
   RunGridThreads({static_cast<int>(world), training.tensor, training.stage, training.shard_group},
                  [&](Grid& grid) {
                    const size_t rank = static_cast<size_t>(grid.world()->rank());

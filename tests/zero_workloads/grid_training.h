@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains a small GPT on a grid of threads and shows what its ranks held at every step.
+// Trains a small GPT on a grid of threads. Reports what the ranks held at every step.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,19 +24,20 @@ struct GridTraining {
 };
 
 struct GridOutcome {
-  std::vector<float> losses, gradient_norms;  // by step, of rank 0
+  std::vector<float> losses, gradient_norms;  // of rank 0, by step
   std::string first_digest, last_digest;
-  // By step and rank: a digest over the parameters that every tensor rank holds whole, as the forward pass
-  // saw them.
+  // By step and rank: a digest of the parameters that every tensor rank holds whole, as the forward pass used
+  // them.
   std::vector<std::vector<std::string>> whole_parameters;
-  std::map<std::string, at::Tensor> parameters;  // after the last step, whole and flat
+  std::map<std::string, at::Tensor> parameters;  // whole and flat, after the last step
 };
 
-// Blocks 2, hidden 32, heads 4, sequence 16, batch 8 over the data ranks, 256 bytes of vocabulary.
+// 2 blocks, hidden size 32, 4 heads, sequence length 16, vocabulary of 256 bytes. The batch of all data ranks
+// is 8.
 GptShape GridModel();
 GridOutcome TrainOnGrid(const GridTraining& training);
-// The norm of the first step's mean gradient, added up in fp64 from the gradients of one rank without an
-// engine.
+// Returns the norm of the first step's mean gradient. It is computed in fp64 from the gradients of one rank
+// without an engine.
 double FirstGradientNorm();
 
 }  // namespace dynamiccl::zero

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor and sequence parallelism change which rank computes what, but not the results. The tests compare
-// runs on grids of data x tensor ranks with one rank.
+// runs on grids of data x tensor ranks with a run on one rank.
 #include <ATen/ATen.h>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@ double RelativeDifference(double value, double expected) {
 }
 
 struct Difference {
-  double loss = 0.0;        // largest of a step, relative
-  double norm = 0.0;        // of the gradient, largest of a step, relative
+  double loss = 0.0;        // relative, largest of all steps
+  double norm = 0.0;        // the gradient's; relative, largest of all steps
   double parameters = 0.0;  // |p - p'| / |p| over the whole model
 };
 
@@ -60,7 +60,7 @@ void ExpectWholeParametersEqual(const GridOutcome& outcome) {
   }
 }
 
-// Runs all stages on one grid. Each must be close to one rank, and all must be equal bit for bit.
+// Runs all stages on one grid. Each must be close to the run on one rank, and all must agree bit for bit.
 void ExpectGridTrainsAsOneRank(int data, int tensor, bool sequence_parallel, int shard_group = 0) {
   Difference largest;
   GridOutcome first_stage;
@@ -94,8 +94,8 @@ void ExpectGridTrainsAsOneRank(int data, int tensor, bool sequence_parallel, int
       largest.parameters);
 }
 
-// At 3 ranks and more the stages are equal to the bit where sums are in the order of ranks. The library reads
-// the variable when a communicator is made.
+// With three or more ranks, the stages agree bit for bit only if sums are added in the order of ranks.
+// hostccl reads the variable when it makes a communicator.
 class GridTrainingTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { setenv("HOSTCCL_SUM", "rank_order", 1); }
@@ -153,7 +153,7 @@ TEST_F(GridTrainingTest, NormIsThatOfOneRankInFp64) {
   }
 }
 
-// Sums over tensor ranks are rounded to 8 bits; those of one rank are not.
+// Only the runs with several tensor ranks round sums to a mantissa of 8 bits.
 TEST_F(GridTrainingTest, Bf16) {
   const GridOutcome one = TrainOnGrid({.type = at::kBFloat16});
   for (const bool sequence_parallel : {false, true}) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hybrid sharding: shard inside a group, replicate across groups; and a second copy of parameters for
-// backward passes.
+// Tests hybrid sharding: parameters are sharded inside a group and replicated across groups. Also tests the
+// second copy of parameters for backward passes.
 //
-// A sum over R groups of n ranks is (g0 + ... + g(n-1)) + (gn + ...) + ..., where plain data parallelism adds
-// N = R n gradients one after another: the two differ by rounding. The same sum in the same order is that of
-// a plain run on n ranks that adds up R micro-steps of one group's rows each: equal to the bit.
+// A sum over R groups of n ranks is (g0 + ... + g(n-1)) + (gn + ...) + ...; plain data parallelism adds all
+// gradients one after another. So the two differ by rounding. A plain run on n ranks that accumulates R
+// micro-steps, each with the rows of one group, adds the same sums in the same order. It must agree bit for
+// bit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,8 +26,8 @@ const std::map<std::string, std::string> kRankOrder = {{"HOSTCCL_SUM", "rank_ord
 constexpr int kUsage = 2, kJobFailed = 4;
 
 struct Shape {
-  int groups;  // replicas
-  int shard;   // ranks of a group
+  int groups;  // number of replicas
+  int shard;   // ranks in a group
   int ranks() const { return groups * shard; }
   Arguments option() const { return {"--shard-group", std::to_string(shard)}; }
 };
@@ -44,8 +45,8 @@ void ExpectNear(const TrainingReport& report, const TrainingReport& reference, d
   }
 }
 
-// Runs plain data parallelism whose gradients are the same sums in the same order. Only the mean loss over a
-// step is the same, up to rounding.
+// Runs plain data parallelism that adds the same gradients in the same order. The mean loss of a step is
+// added in another order, so it agrees only up to rounding.
 TrainingReport SameSums(const Shape& shape, const Arguments& more) {
   const Arguments accumulation = {"--stage",        "2",
                                   "--accumulation", "sharded",
@@ -71,7 +72,7 @@ TEST(HybridSharding, IsToTheBitTheRunThatAddsInTheSameOrder) {
 }
 
 TEST(HybridSharding, IsSoInHalfPrecision) {
-  // Sums are in fp32 in both runs; the first steps of fp16 overflow and are skipped.
+  // Both runs sum in fp32. The first steps of fp16 overflow and are skipped.
   ExpectSameSums({2, 2}, {"--dtype", "bf16", "--reduce-type", "fp32"});
   ExpectSameSums({3, 2}, {"--dtype", "fp16", "--reduce-type", "fp32", "--first-loss-scale", "67108864"});
 }
@@ -86,8 +87,8 @@ TEST(HybridSharding, AgreesWithPlainDataParallelismWithinRounding) {
   }
 }
 
-// A group of one rank sums nothing, so the order of sums is that of stage 0. The norm is summed over other
-// parts of the model there, so nothing may be clipped by it.
+// A group of one rank sums nothing inside the group, so gradients are summed in the order of stage 0. The
+// norm is summed over other parts of the model than in stage 0, so no gradient may be clipped.
 TEST(HybridSharding, GroupsOfOneAreStage0ToTheBit) {
   const Arguments unclipped = {"--clip-norm", "1e9"};
   for (const int ranks : {2, 4}) {
@@ -168,7 +169,7 @@ TEST(SecondaryShards, MayDivideAShardGroup) {
 
 TEST(HybridSharding, CheckpointsAreThoseOfAnyOtherRun) {
   const TemporaryFolder place;
-  // A rate of 0: the weights stay those of the seed.
+  // With a learning rate of 0, the weights stay those of the seed.
   const Arguments run = {"--steps", "1", "--learning-rate", "0", "--stage", "3", "--checkpoint-dir"};
   TrainSmall(1, run + Arguments{(place / "one").string()});
   TrainSmall(4, run + Arguments{(place / "hybrid").string(), "--shard-group", "2"});
@@ -196,14 +197,15 @@ TEST(HybridSharding, GoesOnFromACheckpointOfAnyKindAndBack) {
                     TrainSmall(4, Saving(folder) + hybrid + other + Arguments{"--resume", "4"}, kRankOrder),
                     ::testing::PrintToString(other));
   }
-  // Each goes on from what the one before it saved at step 4 or 6.
+  // Each run continues from step 4 or 6 of the run before it.
   expect_near_tail(TrainSmall(4, Saving(folder) + Arguments{"--stage", "1", "--resume", "4"}), 4);
   expect_near_tail(
       TrainSmall(6, Saving(folder) + Arguments{"--stage", "3", "--shard-group", "3", "--resume", "6"}), 6);
   expect_near_tail(TrainSmall(1, Saving(folder) + Arguments{"--resume", "6"}), 6);
 }
 
-// The small model: 2 blocks, hidden 64, sequence 32, 256 bytes; each shard is a multiple of 128 elements.
+// The small model has 2 blocks, hidden size 64, sequence length 32 and a vocabulary of 256 bytes. Each shard
+// is a multiple of 128 elements.
 constexpr long kBlocks = 2, kHidden = 64, kSequence = 32, kVocabulary = 256, kSteps = 3, kBucketBytes = 65536;
 
 struct Sizes {
@@ -224,7 +226,8 @@ long Buckets(long ranks) {
   return (SizesAt(ranks).psi() / ranks + capacity - 1) / capacity;
 }
 
-// Communicators in the order in which they are split off: shard group 1, replicas 2.
+// Communicator 1 is the shard group and communicator 2 the replicas, in the order in which they are split
+// off.
 TEST(HybridVolume, ScattersInTheGroupAndSumsShardsOverReplicas) {
   for (const Shape& shape : kShapes) {
     const Sizes sizes = SizesAt(shape.shard);
@@ -237,7 +240,7 @@ TEST(HybridVolume, ScattersInTheGroupAndSumsShardsOverReplicas) {
         EXPECT_EQ(traffic["ReduceScatter.1"].calls, kSteps * Buckets(shape.shard));
         EXPECT_EQ(traffic["AllReduce.2"].elements, kSteps * sizes.psi() / shape.shard);
         EXPECT_EQ(traffic["AllReduce.2"].calls, kSteps * Buckets(shape.shard));
-        // The digest at the end gathers once more.
+        // The digest at the end gathers all parameters once more.
         const long gathered = stage < 3 ? sizes.psi() : 2 * sizes.psi() - sizes.root;
         EXPECT_EQ(traffic["AllGather.1"].elements, kSteps * gathered + sizes.psi());
         EXPECT_EQ(traffic["AllGather.2"].calls + traffic["ReduceScatter.2"].calls, 0);
@@ -341,7 +344,7 @@ TEST(HybridRun, RanksOfAllGroupsEndWhenOneDies) {
   launch.arguments = launch.arguments + Arguments{"--shard-group", "2", "--stage", "3", "--json", json};
   launch.environment = {{"HOSTCCL_TIMEOUT_MS", "5000"}};
   RankProcesses ranks(launch);
-  // The first line says that training is under way; the launch's own time limit bounds this loop.
+  // The file's first line shows that training has begun. The launch's time limit bounds this loop.
   while (std::ifstream(json).peek() == std::ifstream::traits_type::eof()) std::this_thread::yield();
   ranks.Kill(3, SIGKILL);
   const std::vector<RankOutcome> outcomes = ranks.Wait();

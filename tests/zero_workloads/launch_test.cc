@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the trainer that need no LibTorch: rank, rendezvous, text, partition, life cycle, schedule.
+// Tests the parts of the trainer that do not use LibTorch: rank, rendezvous, text, partition, life cycle and
+// schedule.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +27,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Sets variables for one test and takes them away again.
+// Sets variables for one test, and unsets them afterwards.
 class Variables {
  public:
   explicit Variables(std::map<std::string, std::string> values) : values_(std::move(values)) {
@@ -78,7 +79,7 @@ TEST(RankEnvironment, LeavesTorchrunsOwnPortAlone) {
   EXPECT_EQ(ReadRankEnvironment()->port, 1235);
 }
 
-// A unique id whose bytes say which rank made it.
+// Returns a unique id whose bytes name the rank that made it.
 ncclUniqueId IdOf(int rank) {
   ncclUniqueId id;
   std::memset(id.internal, 'a' + rank, sizeof(id.internal));
@@ -91,7 +92,7 @@ struct Member {
   uint64_t fingerprint = 1;
 };
 
-// Lets every member join at the same time; each call has a port of its own.
+// Lets all members join at the same time. Each call of this function uses another port.
 std::vector<Result<ncclUniqueId>> Join(const std::vector<Member>& members,
                                        std::chrono::milliseconds timeout) {
   const ReservedPort port = ReservedPort::Reserve().value();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that overlap is safe: nobody reads a gathered parameter or a bucket outside its lifetime, and links
-// of any speed give the same bits.
+// Tests that overlap is safe. No gathered parameter and no bucket may be read outside its lifetime, and links
+// of any speed must give the same bits.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Lets other ranks go ahead at random points of a pass.
+// Stalls this rank at random points of a pass, so that other ranks go ahead.
 class StallingHooks final : public UnitHooks {
  public:
   StallingHooks(UnitHooks* engine, uint64_t seed) : engine_(engine), random_(seed) {}
@@ -36,8 +36,8 @@ class StallingHooks final : public UnitHooks {
 
  private:
   void Stall() {
-    // A thread that yields waits for all that the machine has to do; one that sleeps lets the ranks go ahead
-    // alone.
+    // Yielding would also wait for all other work of the machine. Sleeping lets only the other ranks go
+    // ahead.
     std::this_thread::sleep_for(std::chrono::microseconds(random_() % 200));
   }
 
@@ -50,7 +50,7 @@ struct Variant {
   int stage = 3;
   bool overlap = true, poison = false;
   int64_t units_ahead = 1;
-  uint64_t stalls = 0;  // seed; 0: none
+  uint64_t stalls = 0;  // seed of the stalls; 0: no stalls
   int shard_group = 0, secondary_group = 0;
 };
 
@@ -105,7 +105,7 @@ TEST(Lifetimes, PoisonInWhatIsNotInUseReachesNoResult) {
   }
 }
 
-// The gathers of an engine's last step may be in flight when it ends.
+// The gathers of an engine's last step may still be in flight when the engine is destroyed.
 TEST(Lifetimes, AnEngineMayEndRightAfterAStep) {
   for (const int stage : {1, 2}) {
     RunRankThreads(2, stage, [&](ProcessGroup* group) {

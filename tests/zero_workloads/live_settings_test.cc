@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests settings that change during a run, on all ranks before the same step. None may change a bit of the
-// results.
+// Tests settings that change during a run. All ranks must change them before the same step, and no bit of the
+// results may change.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -23,7 +23,7 @@ Arguments Joined(Arguments arguments, const Arguments& more) {
   return arguments;
 }
 
-// Writes live values to a file, one after the other, while a run continues.
+// Writes live values to a file, one after another, while a run continues.
 class ChangingValues {
  public:
   ChangingValues() {
@@ -62,7 +62,7 @@ class ChangingValues {
   std::thread thread_;
 };
 
-// Returns how many different bucket sizes or prefetch windows the report's `settings` has.
+// Returns the number of different bucket sizes or prefetch windows in the report's `settings`.
 size_t Different(const std::vector<int64_t>& settings) {
   return std::set<int64_t>(settings.begin(), settings.end()).size();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank with capped memory trains the same numbers, or ends with a line that says how much was free.
+// Tests capped memory: a rank must either train the same numbers, or end with a line that states how much was
+// free.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -18,8 +19,8 @@ TEST(MemoryCap, LeavesTheNumbersAlone) {
   }
 }
 
-// With 1 sequence a rank, the steps need little memory for activations, and so must the evaluation: whatever
-// trains can also be evaluated.
+// With one sequence per rank, the steps need little memory for activations. The evaluation must not need
+// more: whatever can be trained can also be evaluated.
 TEST(MemoryCap, EvaluationNeedsNoMoreThanTheSteps) {
   for (const char* stage : {"0", "3"}) {
     const std::vector<std::string> run = {"--stage", stage, "--batch", "2", "--activation-checkpoints",
@@ -32,7 +33,7 @@ TEST(MemoryCap, EvaluationNeedsNoMoreThanTheSteps) {
   }
 }
 
-// Stage 0 keeps 16 bytes a parameter, of which the small model has 137,000.
+// The small model has 137,000 parameters. Stage 0 keeps 16 bytes for each.
 TEST(MemoryCap, EndsEveryRankWhereItIsTooLow) {
   std::vector<std::string> arguments = SmallModel();
   arguments.insert(arguments.end(), {"--stage", "0", "--memory-cap", "2M"});
@@ -43,8 +44,8 @@ TEST(MemoryCap, EndsEveryRankWhereItIsTooLow) {
   }
 }
 
-// LibTorch's own CUDA allocator, with checkpoints between short-lived tensors: what is free lies in pieces
-// that it cannot hand out. The same memory is enough with checkpoints in one piece.
+// Uses the model of LibTorch's CUDA allocator with checkpoints between short-lived tensors. The free memory
+// is then in pieces that are too small. With checkpoints in one piece, the same memory is enough.
 TEST(ContiguousPools, PassWhereFragmentationFailsWithThirtyPercentFree) {
   const std::vector<std::string> run = {"train",
                                         "--data",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the memory counters of each category: how blocks of LibTorch are added, moved and removed, and how
+// Tests the memory counters of each category: how LibTorch's blocks are added, moved and removed, and how
 // peaks follow.
 #include "zero_workloads/memory/memory_counters.h"
 
@@ -39,7 +39,7 @@ TEST(MemoryCounters, TensorsBelongToTheInnermostScope) {
     }();
     EXPECT_EQ(Current(kMaster), master + 4000);
     EXPECT_EQ(Current(kBuckets), buckets + 77);
-    const at::Tensor view = first.narrow(0, 10, 10);  // takes nothing
+    const at::Tensor view = first.narrow(0, 10, 10);  // a view takes no memory
     EXPECT_EQ(ReadMemoryCounters().total.current, total + 4077);
   }
   EXPECT_EQ(Current(kMaster), master);
@@ -52,7 +52,7 @@ TEST(MemoryCounters, AMovedTensorIsTakenOffWhereItIs) {
   const int64_t gradients = Current(kGradients), working = Current(kWorking);
   at::Tensor tensor = at::zeros({250});
   EXPECT_EQ(Current(kWorking), working + 1000);
-  Recount(tensor.narrow(0, 5, 5), kGradients);  // the whole memory behind the view
+  Recount(tensor.narrow(0, 5, 5), kGradients);  // counts the whole memory behind the view
   EXPECT_EQ(Current(kWorking), working);
   EXPECT_EQ(Current(kGradients), gradients + 1000);
   tensor.reset();
@@ -86,13 +86,13 @@ TEST(MemoryCounters, ActivationsKeptAreThoseOfTheMomentTheyAreNoted) {
   CountOnce();
   const CountAs category(kActivations);
   at::Tensor kept = at::zeros({100});
-  at::zeros({1 << 20});  // gone before
+  at::zeros({1 << 20});  // freed before the next line
   NoteActivationsKept();
   EXPECT_EQ(ReadMemoryCounters().activations_kept, 400);
   EXPECT_GE(ReadMemoryCounters()[kActivations].peak, 4 << 20);
 }
 
-// Compares the counters with sums that the test keeps itself.
+// Compares the counters with the test's own sums.
 TEST(MemoryCounters, RandomTensorsAddUp) {
   CountOnce();
   const unsigned seed = test::TestSeed(1);

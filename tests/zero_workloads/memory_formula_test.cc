@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the memory of a rank, counted where tensors are made, with the table of docs/zero_memory.md to the
-// byte. Also compares it with the answer of `zero estimate` for the same run, up to the padding of shards.
+// Compares the memory of a rank, counted where tensors are made, with the table of docs/zero_memory.md: they
+// must agree exactly. Also compares it with the answer of `zero estimate` for the same run: it must agree up
+// to the padding of shards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +11,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// The small model: 2 blocks, hidden 64, sequence 32, 256 bytes.
+// The small model has 2 blocks, hidden size 64, sequence length 32 and a vocabulary of 256 bytes.
 constexpr int64_t kBlocks = 2, kHidden = 64, kSequence = 32, kVocabulary = 256;
 constexpr int64_t kBucketBytes = 65536;
 
@@ -48,7 +49,7 @@ void ExpectFormulas(const Case& run, const MemoryReport& memory) {
   const Sizes sizes = SizesAt(run.ranks);
   const int64_t psi = sizes.psi(), own = psi / run.ranks, element = run.element();
   const bool fp32 = run.type == "fp32";
-  // In fp32 the master weights are the shard of parameters.
+  // In fp32 the master weights are themselves the shard of parameters.
   const int64_t shard = run.stage == 0 || fp32 ? 0 : element * own;
   EXPECT_EQ(memory.current.at("parameters"), (run.stage < 3 ? element * psi : 0) + shard);
   EXPECT_EQ(memory.current.at("gradients"), element * (run.stage == 0 ? psi : own));
@@ -57,10 +58,11 @@ void ExpectFormulas(const Case& run, const MemoryReport& memory) {
   const int64_t positions = kBucketBytes / element / run.ranks;
   const int64_t capacity = std::min((positions + 127) / 128 * 128, own);
   EXPECT_EQ(memory.peak.at("buckets"), 2 * element * run.ranks * capacity);
-  // The root, the block that computes and the one that is fetched; freed after the step.
+  // The root, the block that is computed and the block that is prefetched have memory. It is freed after the
+  // step.
   EXPECT_EQ(memory.peak.at("gathered"), run.stage == 3 ? element * (sizes.root + 2 * sizes.block) : 0);
   EXPECT_EQ(memory.current.at("gathered"), 0);
-  // Autograd's gradients are freed unit by unit in stages 2 and 3: there they are never all there.
+  // In stages 2 and 3, autograd's gradients are freed unit by unit, so they are never all in memory at once.
   const int64_t autograd = memory.peak.at("gradients") - memory.current.at("gradients");
   if (run.stage == 1) {
     EXPECT_GE(autograd, element * (psi - 1000 * run.ranks));
@@ -83,15 +85,15 @@ EstimateSettings SmallModelOf(EstimateSettings settings, const Case& run, int64_
   return settings;
 }
 
-// The estimate is the paper's, without padding. The trainer pads a unit's shard to 128 elements and each of
-// its parameters to 32. All sizes of this model are such multiples.
+// The estimate is that of the paper, without padding. The trainer pads each shard of a unit to a multiple of
+// 128 elements and each parameter to a multiple of 32. All parameters of this model are multiples of 32.
 void ExpectEstimated(const Case& run, const MemoryReport& memory, int64_t layers = kBlocks,
                      int64_t ahead = 1) {
   SCOPED_TRACE("estimate, stage " + std::to_string(run.stage) + ", ranks " + std::to_string(run.ranks));
   EstimateSettings settings = SmallModelOf({}, run, layers);
   settings.units_ahead = ahead;
   const StageEstimate estimate = EstimateOf(settings)[static_cast<size_t>(run.stage)];
-  // The estimator leaves out the head's bias of 256 numbers.
+  // The estimator does not count the head's bias of 256 numbers.
   const auto near = [&](int64_t counted, double estimated, int64_t bytes_of_one, const char* what) {
     const auto padding = static_cast<double>(((layers + 1) * 128 * run.ranks + kVocabulary) * bytes_of_one);
     EXPECT_GE(static_cast<double>(counted), estimated) << what;
@@ -100,7 +102,7 @@ void ExpectEstimated(const Case& run, const MemoryReport& memory, int64_t layers
   const bool copies_shard = run.stage == 1 || run.stage == 2;
   const int64_t shard = copies_shard ? 2 * SizesAt(run.ranks).psi() / run.ranks : 0;
   near(memory.current.at("parameters") - shard, estimate.states.parameters, 2, "parameters");
-  // The trainer keeps a whole set of gradients in stage 1 only until the end of a step's backward passes.
+  // In stage 1 the trainer keeps all gradients only until the end of a step's backward passes.
   const int64_t gradients = run.stage == 1 ? memory.peak.at("gradients") - memory.current.at("gradients")
                                            : memory.current.at("gradients");
   near(gradients, estimate.states.gradients, 2, "gradients");
@@ -117,9 +119,10 @@ void ExpectFormulas(int ranks) {
       const Case run{ranks, stage, type};
       const MemoryReport memory = MemoryOf(run);
       ExpectFormulas(run, memory);
-      // In fp32 the estimator has no master weights beside the parameters; stages 0 to 2 of the trainer do.
+      // In fp32 the estimator counts no master weights beside the parameters. In stages 0 to 2 the trainer
+      // has them.
       if (run.type == "bf16") ExpectEstimated(run, memory);
-      // No stage changes what autograd keeps of activations.
+      // Autograd keeps the same activations in all stages.
       if (stage == 0) kept = memory.activations_kept;
       EXPECT_EQ(memory.activations_kept, kept);
     }
@@ -160,7 +163,8 @@ TEST(MemoryFormula, EachUnitAheadIsOneBlockMore) {
   }
 }
 
-// The 6 blocks form groups of 2 and 3, or of 4 and 2. The unit that computes and the next one have memory.
+// The 6 blocks form units of 2 or 3 blocks, of 4 and 2, or one unit. The unit that is computed and those that
+// are prefetched have memory.
 TEST(MemoryFormula, UnitsOfSeveralBlocksAreGatheredTogether) {
   const auto gathered = [](const std::string& blocks, const std::string& ahead) {
     return MemoryOf({2, 3, "bf16"}, {"--layers", "6", "--unit-blocks", blocks, "--prefetch-units", ahead})
@@ -177,7 +181,7 @@ TEST(MemoryFormula, UnitsOfSeveralBlocksAreGatheredTogether) {
   EXPECT_EQ(gathered("6", "1"), root + bytes(6));
 }
 
-// An attention has 4 h^2 + 6 h parameters with its norm, a feed-forward network 8 h^2 + 7 h.
+// With its norm, an attention has 4 h^2 + 6 h parameters and a feed-forward network 8 h^2 + 7 h.
 TEST(MemoryFormula, HalvesOfBlocksAreGatheredApart) {
   const int64_t h = kHidden;
   const int64_t attention = Padded(4 * h * h + 6 * h, 2), feed_forward = Padded(8 * h * h + 7 * h, 2);
@@ -192,7 +196,8 @@ TEST(MemoryFormula, HalvesOfBlocksAreGatheredApart) {
   EXPECT_EQ(gathered({"--prefetch-units", "2"}), root + 2 * (attention + 2 * feed_forward));
 }
 
-// Rank 0 of two owns the root and every second block, whole; a bucket has room for the largest unit.
+// Rank 0 of two ranks owns the root and every second block as a whole. A bucket has room for the largest
+// unit.
 TEST(MemoryFormula, AnOwnerHoldsItsUnitsWhole) {
   const Sizes sizes = SizesAt(2);
   for (const int stage : {1, 2, 3}) {
@@ -206,7 +211,7 @@ TEST(MemoryFormula, AnOwnerHoldsItsUnitsWhole) {
   }
 }
 
-// Sums over micro-steps are added to the memory of one micro-step, and the estimate includes them.
+// Sums over micro-steps need memory besides that of one micro-step. The estimate must include them.
 TEST(MemoryFormula, SumsOverMicroStepsAreEstimated) {
   struct Sums {
     int stage;
@@ -227,7 +232,8 @@ TEST(MemoryFormula, SumsOverMicroStepsAreEstimated) {
     const Case run{2, stage, "bf16"};
     EstimateSettings settings{.accumulation_type = type, .accumulation = place};
     const auto estimated = EstimateOf(SmallModelOf(settings, run, kBlocks))[static_cast<size_t>(stage)];
-    // Local sums live from the first micro-step to the last, beside autograd's gradients of some units.
+    // Local sums exist from the first micro-step to the last, together with autograd's gradients of some
+    // units.
     const MemoryReport memory = MemoryOf(run, arguments);
     const bool lasts = stage >= 2 && place == std::string_view("sharded");
     const auto counted = static_cast<double>((lasts ? memory.current : memory.peak).at("gradients"));

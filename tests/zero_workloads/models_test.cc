@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the trainer's layers and optimizer with LibTorch's functional operations and plain formulas. First
-// values and batches must not depend on how the work is divided.
+// Compares the trainer's layers and optimizer with LibTorch's functional operations and with plain formulas.
+// First values and batches must not depend on how the work is divided.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ class NoHooks final : public UnitHooks {
   void AfterForward(int, const at::Tensor&) override {}
 };
 
-// Binds every parameter of a list to a tensor of its own, with normal first values of deviation 0.1.
+// Gives every parameter of a list its own tensor, with normally distributed first values of deviation 0.1.
 void Bind(const ParameterList& list, at::ScalarType type) {
   at::manual_seed(7);
   for (const ParameterSlot& slot : list) {
@@ -31,7 +31,7 @@ void Bind(const ParameterList& list, at::ScalarType type) {
   }
 }
 
-// The GPT once more, from LibTorch's operations on leaf copies of the same parameters.
+// The same GPT, made of LibTorch's operations on leaf copies of the same parameters.
 class ReferenceGpt {
  public:
   explicit ReferenceGpt(const std::vector<ModelUnit>& units) {
@@ -90,7 +90,7 @@ TEST(Gpt, LossAndGradientsAreThoseOfTheFunctionalModel) {
   const std::vector<ModelUnit> units = model.Units();
   for (const ModelUnit& unit : units) Bind(unit.parameters, at::kFloat);
   ReferenceGpt reference(units);
-  // The text is shorter than the longest sequence.
+  // The text is shorter than the model's sequence length.
   const at::Tensor text = at::randint(shape.vocabulary, {3, 12}, at::kLong);
   const at::Tensor tokens = text.narrow(1, 0, 11), targets = text.narrow(1, 1, 11);
   NoHooks hooks;

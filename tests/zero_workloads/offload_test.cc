@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests optimizer states in files: the same numbers bit for bit, files of the size that the formula gives,
-// and errors that name file and reason.
+// Tests optimizer states in files. The numbers must agree bit for bit, files must have the size that the
+// formula gives, and errors must name the file and the reason.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/randn.h>
@@ -51,7 +51,7 @@ TEST(StateFile, HasWholeBlocksIsZeroAndGoesAwayWithTheObject) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-// Data written around the page cache must be visible through it, and the other way round.
+// Data that is written around the page cache must be visible through it, and vice versa.
 TEST(StateFile, MappingAndTransfersSeeTheSame) {
   const TemporaryFolder folder;
   const StateFile file((folder / "states").string(), 4 * kBlockElements);
@@ -73,14 +73,14 @@ TEST(StateFile, FailuresNameTheFileAndTheReason) {
   const std::string path = (folder / "states").string();
   const StateFile file(path, 2 * kBlockElements);
   EXPECT_THAT(FailureOf([&] { StateFile(path, 10); }), HasSubstr(path + ": is in use by another process"));
-  EXPECT_EQ(std::filesystem::file_size(path), 2u * kDiskBlock);  // nobody truncated it
+  EXPECT_EQ(std::filesystem::file_size(path), 2u * kDiskBlock);  // the refused opening has not truncated it
   alignas(kDiskBlock) static float memory[kBlockElements];
   std::filesystem::resize_file(path, kDiskBlock);
   EXPECT_THAT(FailureOf([&] { file.Read(kBlockElements, 1, memory); }),
               HasSubstr(path + ": cannot be read: the file ends too early"));
 }
 
-// Without the check, the write would make the file long again, with zeros in its middle.
+// Without the check, the write would lengthen the file again and leave zeros in its middle.
 TEST(StateFile, IsNotWrittenOnAfterAnotherProcessCutIt) {
   const TemporaryFolder folder;
   const std::string path = (folder / "states").string();
@@ -91,7 +91,7 @@ TEST(StateFile, IsNotWrittenOnAfterAnotherProcessCutIt) {
               HasSubstr(path + ": it was cut to 4096 of 16384 bytes"));
 }
 
-// A rank that owns no unit offloads nothing.
+// A rank that owns no unit has no states to offload.
 TEST(FileAdamW, StepsWithoutElements) {
   const TemporaryFolder folder;
   const auto none = MakeAdamW(0, InFiles(folder, kDiskBlock), {}, at::kCPU);
@@ -100,8 +100,8 @@ TEST(FileAdamW, StepsWithoutElements) {
   EXPECT_EQ(none->master().numel(), 0);
 }
 
-// With any length and any size of sub-group, the states after some steps must equal those of one fused step
-// over all.
+// For any number of elements and any size of sub-group, the states after some steps must equal those of a
+// fused step over all elements.
 TEST(FileAdamW, EqualsAdamWInMemory) {
   const unsigned seed = test::TestSeed(1);
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -134,7 +134,7 @@ TEST(FileAdamW, EqualsAdamWInMemory) {
   }
 }
 
-// Steps in slices of other sizes, as a GPU run takes states from host memory, must round like the whole.
+// A GPU run takes states from host memory in slices. Steps in slices must round as steps over the whole.
 TEST(AdamW, SlicesRoundAsTheWhole) {
   const int64_t elements = 128 * 100;
   const at::Tensor first = at::randn({elements});
@@ -170,7 +170,7 @@ TEST_F(OffloadedTraining, GivesTheSameNumbersInAllStages) {
       ASSERT_EQ(here.losses.size(), 10u);
       EXPECT_EQ(here.losses, offloaded.losses);
       EXPECT_EQ(here.parameters_sha256, offloaded.parameters_sha256);
-      // No states are left in memory but the ring: three buffers for each of three states, and a block.
+      // The only states in memory are the ring: three buffers for each of three states, and one block.
       EXPECT_EQ(offloaded.memory.peak.at("master"), 0);
       EXPECT_EQ(offloaded.memory.peak.at("moments"), 0);
       EXPECT_EQ(offloaded.memory.peak.at("offload"), 9 * 65536 + kDiskBlock);
@@ -184,7 +184,7 @@ std::vector<std::string> OnHost(std::vector<std::string> arguments) {
   return arguments;
 }
 
-// The states lie in host memory, and go to the device and back once a step.
+// The states are in host memory, and go to the device and back once per step.
 TEST(OffloadToHost, GivesTheSameNumbersInAllStages) {
   for (const char* type : {"fp32", "bf16"}) {
     for (const char* stage : {"0", "1", "2", "3"}) {
@@ -229,7 +229,8 @@ TEST(OffloadToHost, CheckpointsOfOffloadedStatesGoOnAsBefore) {
     return more;
   };
   const TrainingReport whole = TrainSmall(2, {"--stage", "2", "--steps", "6", "--warmup", "1"});
-  // A step's learning rate depends on --steps, so the first part is a run of 6 steps that is cut at step 4.
+  // The learning rate of a step depends on --steps. So the first part is a run of 6 steps that is cut at step
+  // 4.
   TrainSmall(2, OnHost(with({"--steps", "6", "--warmup", "1", "--checkpoint-every", "4"})));
   const TrainingReport rest = TrainSmall(2, OnHost(with({"--steps", "6", "--warmup", "1", "--resume", "4"})));
   ASSERT_EQ(rest.losses.size(), 2u);
@@ -237,7 +238,7 @@ TEST(OffloadToHost, CheckpointsOfOffloadedStatesGoOnAsBefore) {
   EXPECT_EQ(rest.parameters_sha256, whole.parameters_sha256);
 }
 
-// 2 blocks keep 12 sequences of 32 x 64 numbers of 4 bytes, each rank a half of them.
+// 2 blocks keep 12 sequences of 32 x 64 numbers of 4 bytes. Each of the two ranks keeps half of them.
 TEST(OffloadToHost, CountsTheCheckpointsOfActivations) {
   const TrainingReport run = TrainSmall(
       2, {"--tensor-parallel", "2", "--activation-checkpoints", "partitioned_cpu", "--steps", "3"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares each divided layer, on all ranks of a tensor group, with the whole layer computed by LibTorch's
-// operations: outputs and gradients in double, on random shapes.
+// Compares each divided layer, on all ranks of a tensor group, with the whole layer made of LibTorch's
+// operations. Outputs and gradients are compared in double, for random shapes.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// The part of [batch, sequence, width] that a rank has.
+// The part of a [batch, sequence, width] tensor that a rank holds.
 enum class Part { kWhole, kPositions, kColumns };
 
 at::Tensor Cut(const at::Tensor& whole, Part part, const TensorSplit& split) {
@@ -23,7 +23,7 @@ at::Tensor Cut(const at::Tensor& whole, Part part, const TensorSplit& split) {
   return whole.narrow(dimension, split.share_begin(extent), split.share(extent));
 }
 
-// The elements of a whole parameter that a slot holds.
+// Returns those elements of a whole parameter that a slot holds.
 at::Tensor SliceFor(const ParameterSlot& slot, const at::Tensor& whole) {
   at::Tensor indices = at::empty({slot.Elements()}, at::kLong);
   for (int64_t i = 0; i < slot.Elements(); ++i) indices.data_ptr<int64_t>()[i] = slot.GlobalIndex(i);
@@ -46,12 +46,12 @@ void ExpectClose(const at::Tensor& value, const at::Tensor& expected, const std:
 }
 
 struct LayerCase {
-  at::Tensor input;  // whole
+  at::Tensor input;  // the whole input
   Part input_part, output_part;
   bool sequence_parallel = false;
 };
 
-// `make(split)` is a unique_ptr to a layer; a null group makes it whole.
+// `make(split)` returns a unique_ptr to a layer. Without a group the layer is whole.
 template <typename Make>
 void ExpectSameAsWhole(const Make& make, const LayerCase& layer_case, int ranks) {
   const auto whole = make(TensorSplit{});
@@ -95,7 +95,7 @@ struct RandomShape {
   int64_t batch, sequence, width, outputs;
 };
 
-// Runs `check` on random shapes that the ranks can divide, whole and split sequence.
+// Runs `check` on random shapes that the ranks can divide, with whole and with split sequences.
 void OnRandomShapes(uint32_t seed,
                     const std::function<void(const RandomShape&, bool sequence_parallel)>& check) {
   std::mt19937 random(seed);
@@ -166,7 +166,7 @@ TEST(ParallelLayers, VocabularyLoss) {
     const int64_t count = shape.batch * shape.sequence, vocabulary = shape.outputs;
     const at::Tensor targets = at::randint(vocabulary, {count}, at::kLong);
     targets[0] = -100;
-    // Large enough that exponentials overflow where the largest logit is not subtracted.
+    // The logits are so large that exponentials overflow unless the largest logit is subtracted.
     const at::Tensor whole = (at::randn({count, vocabulary}, at::kDouble) * 2000).set_requires_grad(true);
     for (const int64_t reduction : {at::Reduction::Mean, at::Reduction::None}) {
       const at::Tensor expected = VocabularyLoss(whole, targets, reduction, {});

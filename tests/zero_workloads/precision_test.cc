@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests half precision: what goes wrong without master weights and loss scaling, and that all ranks agree to
-// skip a step.
+// Tests half precision: what fails without master weights and loss scaling, and that all ranks agree to skip
+// a step.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -96,7 +96,7 @@ void ExpectAllSkip(int ranks, int stage, float bad) {
     const std::lock_guard lock(mutex);
     if (!outcome.overflow_in.empty()) names.push_back(outcome.overflow_in);
   });
-  // A reduced gradient is on one rank; in stage 0 each rank looks at its part of them.
+  // A reduced gradient is on one rank. In stage 0 each rank checks its part of the gradients.
   EXPECT_EQ(names, std::vector<std::string>{"block.1.feed_forward.expand.weight"}) << "stage " << stage;
 }
 
@@ -141,7 +141,7 @@ TEST(LossScaling, AScaleThatIsFixedTooHighEndsTheRun) {
 }
 
 TEST(MasterWeights, TakeUpdatesThatHalfPrecisionRoundsAway) {
-  // 1 - 1e-4 is nearer to 1 than to the half precision number below it.
+  // 1 - 1e-4 is nearer to 1 than to the next smaller number of half precision.
   at::Tensor half = at::ones({1}, at::kHalf), master = at::ones({1}, at::kFloat);
   for (int step = 0; step < 1000; ++step) {
     half.sub_(1e-4);

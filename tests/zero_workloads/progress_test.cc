@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// An evaluation of the whole text waits longer for its gathers than a step takes.
+// In an evaluation of the whole text, the waits for gathers are longer than a step.
 TEST(Progress, AStepsWaitIsNoLongerThanTheStep) {
   const TrainingReport run =
       TrainSmall(2, {"--steps", "4", "--stage", "3", "--eval-every", "1", "--held-out", DYNAMICCL_TEST_TEXT},

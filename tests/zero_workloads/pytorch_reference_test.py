@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same run in Python's PyTorch, in one process: first weights from a checkpoint of dynamiccl-zero, the same batches, PyTorch's
-own layers, AdamW and clipping. Losses of all steps and the last weights must agree."""
+"""Compares runs of dynamiccl-zero with the same run in Python's PyTorch, in one process.
+
+PyTorch begins with the weights of a dynamiccl-zero checkpoint and uses the same batches, but its own layers, AdamW and
+clipping. The losses of all steps and the last weights must agree."""
 import json
 import math
 import os
@@ -24,7 +26,7 @@ MODEL = [f"--layers={LAYERS}", f"--hidden={HIDDEN}", f"--heads={HEADS}", f"--seq
 
 
 def philox(seed, subsequence, offset):
-    """The first two numbers of Philox4x32-10 (Salmon et al., SC 2011) as at::Philox4_32 counts."""
+    """Returns the first two numbers of Philox4x32-10 (Salmon et al., SC 2011), with the counter of at::Philox4_32."""
     mask = 0xFFFFFFFF
     counter = [offset & mask, offset >> 32, subsequence & mask, subsequence >> 32]
     key = [seed & mask, seed >> 32]
@@ -36,7 +38,7 @@ def philox(seed, subsequence, offset):
 
 
 def training_batch(text, number):
-    """Tokens and targets as docs/zero_trainer.md orders data: row i of the run begins where Philox number i says."""
+    """Returns tokens and targets in the order of docs/zero_trainer.md: Philox number i decides where row i begins."""
     rows = []
     for sample in range(number * BATCH, (number + 1) * BATCH):
         high, low = philox(SEED, 0, sample)
@@ -108,7 +110,7 @@ def train_in_pytorch(weights, text):
 
 class PytorchReference(unittest.TestCase):
     def run_zero(self, folder, ranks, *arguments):
-        """Losses, and the weights after the last step."""
+        """Returns the losses, and the weights after the last step."""
         states = folder / f"states.{ranks}.{len(list(folder.iterdir()))}"
         report, export = states.with_suffix(".json"), states.with_suffix(".safetensors")
         subprocess.run([DYNAMICCL, "run", "-n", str(ranks), "--", ZERO, "train", *MODEL, *arguments, f"--json={report}",
@@ -120,9 +122,9 @@ class PytorchReference(unittest.TestCase):
     def test_losses_and_weights_agree(self):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            # A step at rate 0 changes nothing: the weights are the first ones.
+            # A step with learning rate 0 changes nothing, so the weights are the first ones.
             _, first = self.run_zero(folder, 1, "--steps=1", "--learning-rate=0")
-            # The last 5 % are held out.
+            # The last 5 % of the text are held out.
             text = TEXT.read_bytes()
             text = text[:len(text) - len(text) // 20]
             losses, weights = train_in_pytorch(first, text)
@@ -133,7 +135,7 @@ class PytorchReference(unittest.TestCase):
                 apart = max((weights[name] - ours_last[name]).abs().max().item() for name in weights)
                 print(f"{ranks} rank(s), stage {stage}: losses at most {worst:.1e} apart, weights {apart:.1e}", flush=True)
                 self.assertLess(worst, 1e-5)
-                # What peers differ by among themselves after 30 steps (DDP at 4 ranks and at 1) is 1.2e-5.
+                # For comparison: after 30 steps, PyTorch's DDP on 4 ranks and on 1 rank differ by 1.2e-5.
                 self.assertLess(apart, 5e-5)
 
 

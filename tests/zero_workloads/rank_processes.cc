@@ -28,7 +28,7 @@ std::string ReadText(const fs::path& path) {
   return text.str();
 }
 
-// Starts the program anew. Throws std::system_error where the system has no process to give.
+// Starts the program as a new process. Throws std::system_error if the system cannot start one.
 pid_t StartFresh(std::vector<std::string> words, const std::map<std::string, std::string>& environment,
                  const std::string& output, int timeout_seconds) {
   std::vector<char*> arguments;
@@ -76,7 +76,7 @@ void RankProcesses::Start(const Launch& launch, int rank) {
   std::vector<std::string> words = {DYNAMICCL_ZERO_PROGRAM};
   words.insert(words.end(), launch.arguments.begin(), launch.arguments.end());
   const std::string output = OutputPath(rank).string();
-  // LD_PRELOAD takes effect only in a newly started program, so such a rank is no fork of a server.
+  // LD_PRELOAD takes effect only when a program is loaded, so such a rank is not a fork of a server.
   const bool fresh = environment.contains("LD_PRELOAD");
   processes_.push_back(
       fresh ? StartFresh(words, environment, output, launch.timeout_seconds)
@@ -157,7 +157,7 @@ TrainingReport ReadReport(const fs::path& json) {
 }
 
 std::vector<std::string> SmallModel() {
-  // 12 sequences: divisible by every world size that the tests use.
+  // 12 sequences can be divided by every world size that the tests use.
   return {"train",
           "--data",
           DYNAMICCL_TEST_TEXT,
@@ -183,7 +183,7 @@ TrainingReport TrainSmall(int ranks, const std::vector<std::string>& arguments,
                           const std::map<std::string, std::string>& environment, const std::string& preload) {
   const TemporaryFolder folder;
   Launch launch{.ranks = ranks, .arguments = SmallModel(), .environment = environment, .preload = preload};
-  // An option given twice is an error of the program, so that a later one replaces the model's own.
+  // The program refuses an option that is given twice, so a later value replaces the model's own.
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto old = std::find(launch.arguments.begin(), launch.arguments.end(), arguments[i]);
     if (old != launch.arguments.end() && arguments[i].starts_with("--")) {

@@ -26,8 +26,8 @@ void RunRank(const RankEnvironment& environment, const GridThreads& threads,
 }  // namespace
 
 void RunGridThreads(const GridThreads& threads, const std::function<void(Grid&)>& rank) {
-  // The ranks' threads free and allocate tensors all the time. Without this, glibc gives the memory of such a
-  // thread back to the system and gets it anew, which takes a third of a test's processor time.
+  // The ranks' threads free and allocate tensors all the time. By default, glibc returns the memory of such a
+  // thread to the system and asks for it again. This takes a third of a test's processor time.
   ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
   ::mallopt(M_TOP_PAD, 16 << 20);
   RankEnvironment environment;

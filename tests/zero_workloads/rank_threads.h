@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs ranks as threads of the test. So one rank alone can be told what to do, and the test sees the tensors
-// of all ranks.
+// Runs ranks as threads of the test. So the test can control a single rank, and sees the tensors of all
+// ranks.
 #pragma once
 
 #include <functional>
@@ -17,10 +17,10 @@ struct GridThreads {
   int secondary_group = 0;
 };
 
-// Runs `rank` on a thread for each rank, each with its place in the grid. An exception that leaves it fails
-// the test with its text; the other ranks' communicators are aborted then.
+// Runs `rank` on one thread per rank, each with its place in the grid. An exception that leaves `rank` fails
+// the test with the exception's text. The other ranks' communicators are then aborted.
 void RunGridThreads(const GridThreads& threads, const std::function<void(Grid&)>& rank);
-// The same without tensor ranks: a communicator over all of them.
+// The same without tensor ranks, on one communicator over all ranks.
 void RunRankThreads(int ranks, int stage, const std::function<void(ProcessGroup*)>& rank);
 
 }  // namespace dynamiccl::zero

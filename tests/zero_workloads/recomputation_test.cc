@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests blocks that are computed again in the backward pass: equal bits everywhere, and how much activation
-// memory is saved, which no stage of ZeRO saves.
+// Tests blocks that are computed again in the backward pass. All bits must be equal. Recomputation must save
+// activation memory, which no stage of ZeRO saves.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
@@ -22,10 +22,10 @@ namespace {
 constexpr int64_t kLayers = 3, kHidden = 32, kHeads = 2, kSequence = 16, kRows = 4;
 constexpr int64_t kInputElements = kRows * kSequence * kHidden;
 
-// The arena is larger than any test needs; it only counts.
+// The arena only counts. It is larger than any test needs.
 class CountedMemory : public ::testing::Environment {
   void SetUp() override {
-    at::set_num_threads(1);  // more only wait for each other on a loaded machine
+    at::set_num_threads(1);  // more threads would only wait on a loaded machine
     ASSERT_TRUE(CapHostTensors(int64_t{1} << 30, MemoryAllocator::kFirstFit));
   }
 };
@@ -36,7 +36,7 @@ int64_t TakenBytes() {
   return use.total - use.free;
 }
 
-// A model with its engine on a lone rank, and a batch.
+// A model with its engine and a batch, on a single rank.
 struct Trainee {
   Trainee(ProcessGroup* group, int stage, at::ScalarType type, int64_t layers = kLayers)
       : model({.layers = layers, .hidden = kHidden, .heads = kHeads, .sequence = kSequence}), text(500) {
@@ -91,7 +91,7 @@ std::vector<at::Tensor> Gradients(Gpt& model) {
   return gradients;
 }
 
-// Stage 1 keeps all gradients until its Backward is over; calling autograd directly leaves them readable.
+// Stage 1 keeps all gradients until its Backward() ends. A direct call of autograd leaves them readable.
 std::vector<at::Tensor> GradientsOf(ProcessGroup* group, at::ScalarType type,
                                     const std::optional<ActivationStoreSettings>& checkpoints,
                                     std::map<int, std::vector<at::Tensor>>* noted = nullptr) {
@@ -143,7 +143,7 @@ TEST(Recomputation, FromDividedCheckpointsGivesTheSameBits) {
   const auto reference = GradientsOf(alone.get(), at::kFloat, std::nullopt);
   for (const int ranks : {2, 4}) {
     RunGridThreads({ranks, ranks}, [&](Grid& grid) {
-      // Every rank holds a replica, as the inputs of tensor-parallel blocks are.
+      // Every rank holds the whole input, as tensor-parallel ranks do.
       const auto own = LoneRank();
       ExpectEqual(reference,
                   GradientsOf(own.get(), at::kFloat,
@@ -162,8 +162,8 @@ TEST(Recomputation, EvaluationKeepsNothing) {
   EXPECT_EQ(store.peak().on_device, 0);
 }
 
-// Returns the bytes that a forward pass keeps for the backward pass, without the parameters that stage 3
-// gathered.
+// Returns the bytes that a forward pass keeps for the backward pass. Parameters that stage 3 gathered are not
+// counted.
 int64_t ActivationBytes(int stage, bool checkpoints, int64_t layers) {
   const auto group = LoneRank();
   Trainee trainee(group.get(), stage, at::kFloat, layers);
@@ -200,7 +200,8 @@ TEST(ActivationMemory, OfABlockIsSixteenInputsOrOne) {
            input;
   };
   EXPECT_EQ(block(true), 1.0);
-  // Beside the 16 some numbers a row: means and deviations of the norms, sums of the softmax.
+  // Besides 16 inputs, autograd keeps some numbers per row: means and deviations of the norms, sums of the
+  // softmax.
   EXPECT_GE(block(false), 16.0);
   EXPECT_LE(block(false), 16.3);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the generator `dynamiccl-zero` with recorded calls of the trainer over hostccl: call by call, on
-// the same communicators, with the same labels.
+// Compares the generator `dynamiccl-zero` with recorded calls of the trainer over hostccl. Every call must
+// agree, with its communicator and its labels.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -24,8 +24,8 @@ constexpr int kSteps = 3;
 // The small model of these tests, with its buckets of 64 KiB.
 constexpr const char* kModel = "gpt:layers={},hidden=64,sequence=32,vocabulary=256,head_bias=true";
 
-// Selects who starts the ranks: `dynamiccl zero --trace`, or the test itself, as forks of a program that has
-// already loaded LibTorch and the object. The latter takes a third of the time.
+// Who starts the ranks: `dynamiccl zero --trace`, or the test. The test forks them from a program that has
+// already loaded LibTorch and the object, which takes a third of the time.
 enum class StartedBy { kCommand, kTest };
 
 struct Case {
@@ -92,7 +92,7 @@ void ExpectSame(const TraceCall& recorded, const WireOperation& generated, const
   }
 }
 
-// The digest at the end of the run comes after the last step's calls.
+// After the last step's calls, the section has the calls of the digest at the end of the run.
 void ExpectSame(const SectionCalls& section, const GeneratedRun& run) {
   std::map<Axis, uint32_t> communicators;
   auto recorded = section.calls.begin();
@@ -219,8 +219,8 @@ TEST(RecordedCalls, HybridSharding) {
                   {{"stage", "3"}, {"hybrid", "hpz"}}});
 }
 
-// Each bucket is summed over the replicas right behind its sum over the shard group, and not only when its
-// buffer is needed again, which with two buffers is two buckets later.
+// Each bucket must be summed over the replicas directly after its sum over the shard group. It must not wait
+// until its buffer is needed again, which with two buffers is two buckets later.
 void ExpectReplicasBehindEachBucket(const Arguments& options, Collective first) {
   for (const SectionCalls& section : Recorded({{.data = 4, .shard = 2}, options, {}})) {
     std::vector<const TraceCall*> sums;

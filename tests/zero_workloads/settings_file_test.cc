@@ -43,11 +43,11 @@ class SettingsFiles : public testing::Test {
   Result<SettingsArguments> DeepSpeed(const std::string& text, int world = 1) {
     return WithSettingsFiles(command_, {"--deepspeed_config=" + Write("ds.json", text)}, world);
   }
-  // What a file added, and what parsing all of it gave.
+  // Returns the arguments that a file added to the program's own.
   static Words Added(const Result<SettingsArguments>& result, size_t own) {
     return {result->arguments.begin() + static_cast<std::ptrdiff_t>(own), result->arguments.end()};
   }
-  // The value that comes for an option; empty: none.
+  // Returns the value of an option; empty if there is none.
   static std::string ValueOf(const Result<SettingsArguments>& result, const std::string& option) {
     const auto place = std::find(result->arguments.begin(), result->arguments.end(), option);
     return place == result->arguments.end() || place + 1 == result->arguments.end() ? "" : *(place + 1);
@@ -166,8 +166,8 @@ TEST_F(SettingsFiles, DeepSpeedsKeysThatHaveNoEffectAreNoted) {
             "not nvme"});
 }
 
-// What has an effect depends on the command line too, so ineffective_options.h judges it when all options are
-// known.
+// The command line also decides whether a setting has an effect. So ineffective_options.h checks this when
+// all options are known.
 TEST_F(SettingsFiles, DeepSpeedsScaleIsTranslatedBesideAFixedOneWithItsPlace) {
   const auto result = DeepSpeed(R"({"fp16": {"enabled": true, "loss_scale": 8, "initial_scale_power": 4}})");
   ASSERT_TRUE(result) << Describe(result.error());
@@ -196,7 +196,7 @@ TEST_F(SettingsFiles, DeepSpeedsGroupsOfHybridSharding) {
   ASSERT_TRUE(hpz) << Describe(hpz.error());
   EXPECT_EQ(ValueOf(hpz, "--secondary-group"), "8");
   EXPECT_EQ(ValueOf(hpz, "--shard-group"), "");
-  // Its defaults, which ask for nothing.
+  // DeepSpeed's defaults ask for nothing.
   const auto none = read(R"({"mics_shard_size": -1, "zero_hpz_partition_size": 1})");
   ASSERT_TRUE(none) << Describe(none.error());
   EXPECT_EQ(ValueOf(none, "--shard-group") + ValueOf(none, "--secondary-group"), "");
@@ -237,7 +237,7 @@ TEST_F(SettingsFiles, DefaultsThatDifferFromDeepSpeedsAreTold) {
                                     "warmup_type": "linear", "cos_min_ratio": 0.1}}})");
   ASSERT_TRUE(full) << Describe(full.error());
   EXPECT_EQ(full->notes, Words{});
-  // The schedule of DeepSpeed's defaults warms up 1000 steps by the logarithm, and ends near 0.
+  // DeepSpeed's default schedule warms up logarithmically for 1000 steps, and ends near 0.
   const auto schedule = DeepSpeed(R"({"optimizer": {"params": {"betas": [0.9, 0.999], "weight_decay": 0}},
                                       "gradient_clipping": 1, "scheduler": {"type": "WarmupCosineLR"}})");
   ASSERT_TRUE(schedule) << Describe(schedule.error());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that stage 3 never keeps more parameters in memory than it states, at any point of a step.
+// Tests that stage 3 never holds more parameters in memory than it states, at any point of a step.
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>

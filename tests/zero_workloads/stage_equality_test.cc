@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ZeRO changes where numbers are stored, but not the numbers: losses and parameters are compared bit for bit.
+// ZeRO changes where numbers are stored, but not the numbers. The tests compare losses and parameters bit for
+// bit.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -93,7 +94,7 @@ TEST(ScheduleOfCommunication, EvaluationBetweenStepsChangesNothing) {
   EXPECT_EQ(evaluated.held_out_bits_per_byte, replicated.held_out_bits_per_byte);
 }
 
-// Each batch can be divided among all its numbers of ranks.
+// For each batch, numbers of ranks that divide it.
 const std::map<std::string, std::vector<int>> kRanksByBatch = {{"12", {2, 3, 4, 6}}, {"35", {5, 7}}};
 
 TEST(WorldSize, LossesAgreeWithinRoundingOfTheSums) {
@@ -104,8 +105,8 @@ TEST(WorldSize, LossesAgreeWithinRoundingOfTheSums) {
           TrainSmall(ranks, {"--stage", ranks % 2 == 0 ? "2" : "3", "--batch", batch});
       ASSERT_EQ(many.losses.size(), one.losses.size());
       for (size_t step = 0; step < one.losses.size(); ++step) {
-        // 30 steps amplify one rounding in 2^24; PyTorch's own DDP and FSDP2 differ by up to 1e-5 in such a
-        // run.
+        // 30 steps amplify rounding errors of 2^-24. In such a run, PyTorch's own DDP and FSDP2 differ by up
+        // to 1e-5.
         EXPECT_NEAR(std::stod(many.losses[step]), std::stod(one.losses[step]), 2e-5)
             << ranks << " ranks, step " << step;
       }

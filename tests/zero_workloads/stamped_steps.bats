@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Mode adaptive times the steps of a job by events in its stream, whichever rank's process leads, and without NCCL's profiler.
+# Tests mode adaptive without NCCL's profiler: it must time the steps of a job by events in its stream, whichever rank's
+# process leads.
 
 setup() {
   cd "$BATS_TEST_TMPDIR"

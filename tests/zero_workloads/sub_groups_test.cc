@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests an optimizer step in sub-groups: the same numbers as in one piece, and updated shards that are sent
-// before the step has ended.
+// Tests an optimizer step in sub-groups. The numbers must be those of a step in one piece, and updated shards
+// must be sent before the step ends.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ OptimizerOffload Offload(const TemporaryFolder& folder, bool in_files, int rank 
   return offload;
 }
 
-// Returns an optimizer with first values and gradients that are the same for every optimizer.
+// Returns an optimizer. All optimizers have the same first values and gradients.
 std::unique_ptr<AdamW> Optimizer(const OptimizerOffload& offload) {
   std::unique_ptr<AdamW> optimizer = MakeAdamW(kElements, offload, {}, at::kCPU);
   optimizer->master().copy_(at::arange(kElements, at::kFloat).mul(0.01).sin());
@@ -41,7 +41,7 @@ at::Tensor Gradients(int step) {
   return at::arange(kElements, at::kFloat).mul(0.37 * (step + 1)).cos();
 }
 
-// Returns the parameters after some steps in one piece.
+// Returns the parameters after each step in one piece.
 std::vector<at::Tensor> InOnePiece(int steps) {
   const std::unique_ptr<AdamW> optimizer = Optimizer({});
   std::vector<at::Tensor> parameters;
@@ -52,7 +52,7 @@ std::vector<at::Tensor> InOnePiece(int steps) {
   return parameters;
 }
 
-// Requires at each report that the elements from `begin` on are final, and the others as before the step.
+// Requires at each report that the elements from `begin` on are final and all others are as before the step.
 void ExpectSameInSubGroups(const OptimizerOffload& offload, const std::vector<int64_t>& begins,
                            const std::vector<int64_t>& reported) {
   const std::vector<at::Tensor> expected = InOnePiece(3);
@@ -78,7 +78,7 @@ void ExpectSameInSubGroups(const OptimizerOffload& offload, const std::vector<in
 TEST(SubGroups, OfMemoryAreWhatTheCallerAsksFor) {
   ExpectSameInSubGroups({}, {4096, 1024, 128, 0}, {4096, 1024, 128, 0});
   ExpectSameInSubGroups({}, {0}, {0});
-  ExpectSameInSubGroups({}, {2048}, {2048});  // the rest follows without a report
+  ExpectSameInSubGroups({}, {2048}, {2048});  // the last sub-group is not reported
   ExpectSameInSubGroups({}, {}, {});
 }
 
@@ -87,8 +87,8 @@ TEST(SubGroups, OfFilesAreTheFilesOwnTheLastFirst) {
   ExpectSameInSubGroups(Offload(folder, true), {4000, 0}, {4096, 3072, 2048, 1024, 0});
 }
 
-// Records how many bytes were sent when the optimizer reports a sub-group, before and after the stage hears
-// of it.
+// Records how many bytes were sent when the optimizer reports a sub-group, before and after the stage
+// receives the report.
 class WatchedStage1 final : public Stage1 {
  public:
   using Stage1::Stage1;
@@ -115,7 +115,7 @@ struct Watched {
   std::vector<int64_t> offsets, gather_bytes;  // by unit
 };
 
-// Runs one step of a small model on two ranks, and returns the reports of rank 0.
+// Runs one step of a small model on two ranks. Returns the reports of rank 0.
 Watched Watch(bool in_files, bool overlap) {
   const TemporaryFolder folder;
   Watched watched;

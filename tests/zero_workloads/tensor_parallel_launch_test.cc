@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests tensor parallelism as a user meets it: what is refused, what is reported, and what the death of a
-// rank does.
+// Tests tensor parallelism as a user meets it: what is refused, what is reported, and what happens when a
+// rank dies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ TEST(TensorParallelInput, WhatCannotBeDividedIsRefused) {
 }
 
 TEST(TensorParallelInput, BatchIsDividedAmongDataRanksOnly) {
-  // Four ranks, two of them data ranks: 13 sequences are odd, 12 are not.
+  // Four ranks are two data ranks, so 12 sequences can be divided but 13 cannot.
   Launch launch{.ranks = 4, .arguments = SmallModel()};
   std::replace(launch.arguments.begin(), launch.arguments.end(), std::string("12"), std::string("13"));
   launch.arguments.insert(launch.arguments.end(), {"--tensor-parallel", "2"});
@@ -106,7 +106,7 @@ TEST(TensorParallelRun, AnyGridGoesOnFromACheckpointOfAnother) {
 
 TEST(TensorParallelRun, CheckpointsDoNotTellTheirGrid) {
   const TemporaryFolder place;
-  // With a learning rate of 0 the weights stay those of the seed.
+  // With a learning rate of 0, the weights stay those of the seed.
   const Arguments run = {"--steps", "1", "--learning-rate", "0", "--checkpoint-dir"};
   TrainSmall(1, run + Arguments{(place / "one").string()});
   TrainSmall(4, run + Arguments{(place / "grid").string(), "--tensor-parallel", "2", "--stage", "3"});
@@ -121,7 +121,7 @@ TEST(TensorParallelRun, RanksOfAllGroupsEndWhenOneDies) {
   launch.arguments.insert(launch.arguments.end(), {"--tensor-parallel", "2", "--stage", "3", "--json", json});
   launch.environment = {{"HOSTCCL_TIMEOUT_MS", "5000"}};
   RankProcesses ranks(launch);
-  // The first line says that training is under way; the launch's own time limit bounds this loop.
+  // The file's first line shows that training has begun. The launch's time limit bounds this loop.
   while (std::ifstream(json).peek() == std::ifstream::traits_type::eof()) std::this_thread::yield();
   ranks.Kill(3, SIGKILL);
   const std::vector<RankOutcome> outcomes = ranks.Wait();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares what a grid of data x tensor ranks sends, by communicator, with the formulas of
+// Compares what a grid of data x tensor ranks sends on each communicator with the formulas of
 // docs/zero_memory.md.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,9 @@
 namespace dynamiccl::zero {
 namespace {
 
-// The small model with as many heads as the largest tensor degree here.
+// The small model, with as many heads as the largest tensor degree in these tests.
 constexpr long kBlocks = 2, kHidden = 64, kSequence = 32, kVocabulary = 256, kBatch = 12, kSteps = 3;
-// On the world, once a step: loss and norm.
+// Loss and norm are summed over all ranks once per step.
 constexpr long kScalars = 2;
 
 struct GridShape {
@@ -35,7 +35,7 @@ std::vector<TrafficByFunction> CountOnGrid(const GridShape& grid, int stage, boo
   return CountTraffic(static_cast<int>(grid.data * grid.tensor), arguments);
 }
 
-// Tokens of a data rank's batch, and the elements of an activation between layers.
+// Tokens of a data rank's batch.
 long Tokens(const GridShape& grid) {
   return kBatch / grid.data * kSequence;
 }
@@ -44,8 +44,8 @@ long Activation(const GridShape& grid) {
   return Tokens(grid) * kHidden;
 }
 
-// A unit's flat parameters on one tensor rank: each parameter starts at a multiple of 32, each shard is a
-// multiple of 128.
+// Returns the elements of a unit's flat parameters on one tensor rank. Each parameter starts at a multiple of
+// 32, and each shard is a multiple of 128.
 long Unit(const GridShape& grid, const std::vector<long>& parameters) {
   long elements = 0;
   for (const long parameter : parameters) elements += (parameter + 31) / 32 * 32;
@@ -62,7 +62,7 @@ long Psi(const GridShape& grid) {
   return root + kBlocks * block;
 }
 
-// Norms, biases of row-parallel layers and positions.
+// Elements that every tensor rank holds: norms, biases of row-parallel layers, and positions.
 constexpr long kWholeParameters = (6 * kBlocks + 2 + kSequence) * kHidden;
 
 TEST(TensorParallelVolume, FourAllReducesABlock) {
@@ -70,12 +70,13 @@ TEST(TensorParallelVolume, FourAllReducesABlock) {
     for (const int stage : {0, 3}) {
       for (TrafficByFunction traffic : CountOnGrid(grid, stage, false)) {
         SCOPED_TRACE(fmt::format("{} x {}, stage {}", grid.data, grid.tensor, stage));
-        // Each block 4, embedding and head one each; largest logits, and two sums in one call.
+        // Each block sums four times, and the embedding and the head once each. The loss needs two more
+        // calls: the largest logits, and two sums in one call.
         const Traffic sums = traffic["AllReduce.2"];
         EXPECT_EQ(sums.calls, kSteps * (4 * kBlocks + 2 + 2));
         EXPECT_EQ(sums.elements, kSteps * ((4 * kBlocks + 2) * Activation(grid) + 3 * Tokens(grid)));
         EXPECT_EQ(traffic["ReduceScatter.2"].calls, 0);
-        // The digest's.
+        // These are the gathers of the digest.
         EXPECT_EQ(traffic["AllGather.2"].calls, kBlocks + 1);
         EXPECT_EQ(traffic["AllGather.2"].elements, grid.tensor * Psi(grid));
         EXPECT_EQ(traffic["AllReduce"].calls, kSteps);
@@ -93,14 +94,15 @@ TEST(TensorParallelVolume, SequenceParallelismScattersAndGathers) {
       const Traffic scatters = traffic["ReduceScatter.2"], gathers = traffic["AllGather.2"];
       EXPECT_EQ(scatters.calls, kSteps * (4 * kBlocks + 2));
       EXPECT_EQ(scatters.elements, kSteps * (4 * kBlocks + 2) * Activation(grid));
-      // Two a block forward, four backward; head's input twice, embedding's gradient.
+      // Each block gathers twice in the forward pass and four times in the backward pass. The head's input is
+      // gathered twice, and the embedding's gradient once.
       EXPECT_EQ(gathers.calls, kSteps * (6 * kBlocks + 3) + kBlocks + 1);
       EXPECT_EQ(gathers.elements, kSteps * (6 * kBlocks + 3) * Activation(grid) + grid.tensor * Psi(grid));
       EXPECT_EQ(traffic["AllReduce.2"].calls, kSteps * 3);
       whole_parameters += traffic["AllReduce.2"].elements - kSteps * 3 * Tokens(grid);
       EXPECT_EQ(traffic["AllReduce"].elements, kSteps * kScalars);
     }
-    // Each data rank sums those in its shard, on all its tensor ranks.
+    // Each data rank sums the whole parameters of its shard, on all its tensor ranks.
     EXPECT_EQ(whole_parameters, kSteps * grid.tensor * kWholeParameters);
   }
 }
@@ -109,13 +111,13 @@ TEST(TensorParallelVolume, DividedCheckpointsGatherOneActivationABlock) {
   const GridShape grid{1, 4};
   for (TrafficByFunction traffic : CountOnGrid(grid, 1, false, "partitioned")) {
     const Traffic sums = traffic["AllReduce.2"], gathers = traffic["AllGather.2"];
-    // The blocks' forward sums come once more.
+    // The blocks' forward sums are made once more in the recomputation.
     EXPECT_EQ(sums.elements, kSteps * ((6 * kBlocks + 2) * Activation(grid) + 3 * Tokens(grid)));
     EXPECT_EQ(gathers.calls, kSteps * kBlocks + kBlocks + 1);
     const long partitioned = gathers.elements - grid.tensor * Psi(grid);
     EXPECT_EQ(partitioned, kSteps * kBlocks * Activation(grid));
-    // Less than a tenth of what tensor parallelism moves, where an AllReduce counts twice (the ZeRO paper's
-    // section 8).
+    // This is less than a tenth of what tensor parallelism moves, if an AllReduce counts twice (section 8 of
+    // the ZeRO paper).
     EXPECT_LT(10 * partitioned, 2 * sums.elements);
   }
 }

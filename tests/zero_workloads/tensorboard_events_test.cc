@@ -29,7 +29,7 @@ uint32_t Unmasked(uint32_t masked) {
   return rotated >> 17 | rotated << 15;
 }
 
-// The messages of a file, whose checksums must be right.
+// Returns the records of a file. Their checksums must be right.
 std::vector<std::string> Records(const std::filesystem::path& path) {
   std::stringstream file;
   file << std::ifstream(path, std::ios::binary).rdbuf();
@@ -55,9 +55,9 @@ TEST(TensorboardEvents, AreFramedMessages) {
   EXPECT_NE(events->path().filename().string().find("tfevents"), std::string::npos);
   const std::vector<std::string> records = Records(events->path());
   ASSERT_EQ(records.size(), 2u);
-  // Field 1, a double: 1.5. Field 3: the version.
+  // Field 1 is a double, 1.5. Field 3 is the version.
   EXPECT_EQ(records[0], std::string("\x09\0\0\0\0\0\0\xf8\x3f\x1a\x0d", 11) + "brain.Event:2");
-  // Wall time 2.5; step 300 as a varint; a summary of two values: tag and float.
+  // The wall time 2.5, the step 300 as a varint, and a summary of two values, each a tag and a float.
   const std::string summary =
       std::string("\x0a\x0b\x0a\x04loss\x15\0\0\x20\x40\x0a\x08\x0a\x01\x61\x15\0\0\x80\xbf", 23);
   EXPECT_EQ(records[1], std::string("\x09\0\0\0\0\0\0\x04\x40\x10\xac\x02\x2a\x17", 14) + summary);

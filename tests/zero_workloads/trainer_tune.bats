@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# `dynamiccl run --settings` and `dynamiccl tune` on the trainer. DYNAMICCL_BIN is the program.
+# Tests `dynamiccl run --settings` and `dynamiccl tune` on the trainer. DYNAMICCL_BIN is the program.
 
 setup() {
   bats_require_minimum_version 1.5.0
@@ -18,7 +18,7 @@ settings() {
   printf '{"format": "dynamiccl-settings", "version": 1, %s}\n' "$1" > s.json
 }
 
-# The loss and the gradient's norm of each step with all their digits, and the hash of the parameters at the end.
+# Prints the loss and the gradient norm of each step with all digits, and the final hash of the parameters.
 numbers() {
   python3 -c 'import json
 for line in open("losses.json"):

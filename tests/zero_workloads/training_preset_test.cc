@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests models by name: what they set, what overrides them, and at which amount of memory they are refused.
+// Tests models by name: what the name sets, what overrides it, and from which amount of memory on the model
+// is refused.
 #include "zero_workloads/training_preset.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +42,7 @@ TEST(ModelPresets, AreThePapersFirstRunsAndGpt2) {
     EXPECT_EQ(preset->hidden, first->hidden);
     EXPECT_EQ(preset->hidden % preset->heads, 0);
   }
-  // Published sizes: 124, 355, 774 and 1558 million with a tied head.
+  // The published sizes with a tied head are 124, 355, 774 and 1558 million parameters.
   const std::vector<std::pair<const char*, double>> sizes{
       {"gpt2", 124e6}, {"gpt2-medium", 355e6}, {"gpt2-large", 774e6}, {"gpt2-xl", 1558e6}};
   for (const auto& [name, parameters] : sizes) {
@@ -91,7 +92,7 @@ TEST(TrainingPreset, AnUnknownNameIsAnErrorWithAllNames) {
   EXPECT_THAT(Describe(status.error()), AllOf(HasSubstr("gpt3"), HasSubstr("gpt2-xl"), HasSubstr("100B")));
 }
 
-// The limit is the memory of this machine, which all its ranks need together.
+// The limit is the memory of this machine. All its ranks together must fit into it.
 TEST(TrainingPreset, IsRefusedFromTheEstimateOn) {
   TrainingSettings settings = With("gpt2", 2);
   settings.stage = 2;
@@ -112,8 +113,7 @@ TEST(TrainingPreset, IsRefusedFromTheEstimateOn) {
                     HasSubstr("dynamiccl zero estimate --layers 12 --hidden 768")));
 }
 
-// Local sums of gradients are 4 bytes of each parameter on each rank, and 85 million parameters are in the
-// blocks.
+// Local sums of gradients take 4 bytes per parameter on each rank. The blocks have 85 million parameters.
 TEST(TrainingPreset, SumsOverMicroStepsCount) {
   TrainingSettings settings = With("gpt2", 2);
   settings.stage = 2;
@@ -128,7 +128,7 @@ TEST(TrainingPreset, SumsOverMicroStepsCount) {
   EXPECT_TRUE(fits(bytes + 4 * 100'000'000));
 }
 
-// Returns the GB on a rank that the command of a refusal prints for a stage.
+// Returns the GB per rank that the `zero estimate` command in a refusal prints for a stage.
 std::string EstimatedBy(const std::string& refusal, int stage) {
   const std::string begin = "dynamiccl zero estimate ";
   std::istringstream rest(refusal.substr(refusal.find(begin) + begin.size()));
@@ -173,7 +173,8 @@ TEST(TrainingPreset, AMemoryCapIsOfEachRank) {
   EXPECT_THAT(Describe(refused.error()), HasSubstr("a rank may take 0.00105 GB"));
 }
 
-// 16 bytes a parameter in stage 0, of which 8 are states: 12 x 768 x 768 parameters in each of 12 blocks.
+// Stage 0 takes 16 bytes per parameter, and 8 of them are states. The 12 blocks have 12 x 768 x 768
+// parameters each.
 TEST(TrainingPreset, OffloadedStatesTakeNoMemoryOfTheDevice) {
   TrainingSettings settings = With("gpt2", 1, {"--sequence", "--batch"});
   settings.model.sequence = 64;
@@ -185,7 +186,7 @@ TEST(TrainingPreset, OffloadedStatesTakeNoMemoryOfTheDevice) {
     settings.offload_optimizer = place;
     EXPECT_TRUE(CheckPresetFits("gpt2", settings, 1, 1, 0)) << place;
   }
-  // Without a limit of the device the ranks share the host's memory, where the states are then.
+  // Without a limit for the device, the ranks share the host's memory. States in host memory then count too.
   settings.residual.memory_cap = 0;
   EXPECT_TRUE(CheckPresetFits("gpt2", settings, 1, 1, 1'300'000'000));
   settings.offload_optimizer = "cpu";
@@ -206,7 +207,7 @@ TEST(IneffectiveOptions, AreNotedIfAFileOfAnotherProgramHasThemAndRefusedIfTheUs
   EXPECT_TRUE(NotesOfIneffectiveOptions(given, translated, settings).value().empty());
 }
 
-// Sums of shards are in fp32.
+// Sharded sums are in fp32 anyway, so an option that asks for fp32 is no error.
 TEST(IneffectiveOptions, ThatStateWhatHappensAnywayAreFine) {
   TrainingSettings settings;
   settings.stage = 2;

@@ -41,8 +41,9 @@ TEST(Variants, OwnersReduceAndBroadcastTheirParts) {
   }
 }
 
-// Buckets from ncclMemAlloc, registered on each rank or as windows of all ranks; also where several buckets,
-// replicas, other sums or no buckets use the memory. What is counted stays the same.
+// Buckets are allocated by ncclMemAlloc and registered, on each rank alone or as windows of all ranks. The
+// test also covers cases in which several buckets, replicas, other sums or no buckets use this memory. The
+// counted memory must stay the same.
 TEST(Variants, RegisteredBuckets) {
   for (const Arguments& run :
        std::vector<Arguments>{{"--stage", "0"},
@@ -60,8 +61,8 @@ TEST(Variants, RegisteredBuckets) {
   }
 }
 
-// Rank i mod N owns unit i whole. Nothing may be clipped, because the norm is summed over other parts of the
-// model.
+// Rank i mod N owns the whole unit i. Nothing may be clipped, because the norm is summed over other parts of
+// the model.
 TEST(Variants, OneOwnerForEachUnit) {
   const Arguments model = {"--layers", "4", "--clip-norm", "1e9"};
   const TrainingReport alone = Train(1, Joined({"--stage", "0"}, model));
@@ -93,7 +94,7 @@ TEST(Variants, OneOwnerForEachUnitWithOtherOptions) {
   }
 }
 
-// With a unit for each parameter any number of ranks may run, and of 24 ranks some own none of the 18 units.
+// If each parameter is a unit, there are 18 units. So some of 24 ranks own nothing.
 TEST(Variants, OwnersOfNothingOffloadTheirStatesToo) {
   const TemporaryFolder folder;
   const Arguments run = {"--exchange", "layer_owner", "--unit", "parameter", "--stage",
@@ -102,7 +103,7 @@ TEST(Variants, OwnersOfNothingOffloadTheirStatesToo) {
   ExpectEqual(reference, 24, Joined(run, {"--offload-optimizer", "nvme:" + (folder / "").string()}));
 }
 
-// A run in which ranks own whole units continues a run with shards, and the other way round.
+// A run in which ranks own whole units can continue a run with shards, and vice versa.
 TEST(Variants, CheckpointsOfOwnersAreThoseOfAnyOtherRun) {
   const TemporaryFolder folder;
   const Arguments run = {"--layers", "4", "--clip-norm", "1e9", "--stage", "2"};
@@ -120,8 +121,8 @@ TEST(Variants, CheckpointsOfOwnersAreThoseOfAnyOtherRun) {
   }
 }
 
-// Each rank gets all sums and keeps its own part. So results equal those of stage 0, and those of one rank up
-// to rounding.
+// Each rank receives all sums and keeps its own part. So results equal those of stage 0 bit for bit. They
+// equal those of one rank up to rounding.
 TEST(Variants, StagesThatSumGradientsByAllReduce) {
   for (const int ranks : {2, 4}) {
     const TrainingReport reference = Train(ranks, {"--stage", "0"}), alone = Train(1, {"--stage", "0"});
@@ -137,7 +138,7 @@ TEST(Variants, StagesThatSumGradientsByAllReduce) {
   ExpectEqual(hybrid, 4, {"--stage", "2", "--shard-group", "2", "--exchange", "all_reduce", "--no-overlap"});
 }
 
-// Shards travel while the optimizer works on other sub-groups, in memory and in files.
+// Shards are sent while the optimizer works on other sub-groups, in memory and in files.
 TEST(Variants, ShardsGatheredDuringTheOptimizerStep) {
   const TemporaryFolder folder;
   const Arguments files = {"--offload-optimizer", "nvme:" + (folder / "").string(), "--offload-buffer-bytes",
@@ -167,7 +168,7 @@ TEST(Variants, AnExchangeThatTheStageDoesNotHaveIsRefused) {
   }
 }
 
-// Nothing may be clipped, because with other units the norm is summed over other parts of the model.
+// Nothing may be clipped, because other units mean that the norm is summed over other parts of the model.
 TEST(Variants, UnitsOfSeveralBlocksAndOfHalves) {
   const Arguments model = {"--layers", "5", "--clip-norm", "1e9"};
   const TrainingReport alone = Train(1, Joined({"--stage", "0"}, model));
@@ -225,7 +226,8 @@ TEST(Variants, OneCollectiveAParameter) {
   for (const char* stage : {"1", "2", "3"})
     ExpectEqual(reference, 2, {"--stage", stage, "--unit", "parameter"});
   ExpectEqual(reference, 2, {"--stage", "3", "--unit", "parameter", "--exchange", "owner", "--no-prefetch"});
-  // Shards are other parts of the parameters than with blocks, so the norm is added up in another order.
+  // Shards are other parts of the parameters than with blocks as units, so the norm is added in another
+  // order.
   ExpectNear(Train(2, {"--stage", "0"}), reference);
 }
 

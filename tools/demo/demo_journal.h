@@ -42,13 +42,13 @@ class DemoJournal {
 
   std::string path_;
   std::string plan_;
-  // Keys of the finished runs that the file had, in the demo's order. When a run cannot be skipped, its key
-  // and all later ones are removed.
+  // Keys of the finished runs in the file, in the demo's order. When a run cannot be skipped, its key and all
+  // later keys are removed.
   std::vector<std::string> finished_;
   // Index in finished_ of the next run that calls SkipFinished.
   size_t next_ = 0;
-  // Writes the file. Not set as long as runs of an earlier process are skipped, because the file is then
-  // already correct.
+  // Writes the file. It is not set while runs of an earlier process are skipped, because the file already has
+  // their lines.
   std::optional<HashedLineWriter> lines_;
 };
 

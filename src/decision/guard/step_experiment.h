@@ -61,10 +61,10 @@ class StepExperiment {
   // together (kAllKeys).
   void Begin(StepGrid grid, bool common = false);
   const StepGrid& grid() const { return grid_; }
-  // Adds a call, in order. `takes_part`: the version in use draws the key's configs by steps; the key's
-  // choice is noted in any case. If the call ends a complete step, returns the log of the nanoseconds that
-  // the step would have taken with only the keys' choices. Returns nothing for a step with samples of NCCL's
-  // choice, or with an arm whose effect is not known yet.
+  // Adds a call, in order. `takes_part`: in the version in use, the steps decide which config the key uses;
+  // otherwise only the key's choice is noted. If the call begins a new step, the step before it ends. Returns
+  // the log of the nanoseconds that the ended step would have taken if all keys had used their choices.
+  // Returns nothing for a step with samples of NCCL's choice, or with an arm whose effect is not known yet.
   std::optional<double> Take(const GuardedCall& call, bool takes_part);
   // Returns the effect of `config` on a step relative to `other`, both on this key (KeyCode).
   SeenConfig Seen(uint32_t key, const CollectiveConfig& config, const CollectiveConfig& other) const;

@@ -5,9 +5,10 @@
 //  2. The residuals of all streams go into one two-sided CUSUM, and the arrival skew between ranks goes into
 //     another: up = max(0, up + residual - drift), and the same downwards. An alarm is raised when up or down
 //     is above a threshold.
-//  3. An alarm only begins a verification. The next calls must be off their references by 10 %, in median or
-//     mean, and by five deviations of how much blocks of as many calls vary by themselves (block_noise.h). If
-//     an effect lasts but may still be noise, the verification takes up to eight times as long.
+//  3. An alarm begins a verification of the next calls. The change is believed if their median or mean is off
+//     the references by at least 10 % (skew: 20 %). It must also be off by five times the standard deviation
+//     that the mean of as many calls has without any change (block_noise.h). If an effect lasts but may still
+//     be noise, the verification is extended to at most eight times its length.
 //  4. A change of transfer times means a change of the fabric: congestion if the times also vary more, else a
 //     degraded link. A change of skew alone means a straggler: no choice caused it, and what is known about
 //     the fabric stays valid.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A key that is called many times, as a job would call it. A call of a configuration takes the time of one of
-// its measured repeats of the picking half, at random.
+// its measured repeats, chosen at random from the picking half.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class CalledKey {
   }
   // The arm of the configuration; arms() if it was not measured when forced.
   size_t ArmOf(const CollectiveConfig& config) const;
-  // The arm whose forced configuration equals the library's own choice.
+  // Returns the arm whose forced configuration equals the library's own choice.
   size_t DefaultsTwin() const { return ArmOf(key_.default_choice->config); }
   // Calls the arm once and returns log2 of its microseconds. `probe` marks a call that tries something.
   double Call(size_t arm, bool probe);

@@ -63,7 +63,7 @@ CollectiveConfig BestStatic(const std::vector<SweptKey>& seen, Collective collec
   return best;
 }
 
-// Sum of log2(time / default's time) of one configuration, and over how many keys.
+// Sum of log2(time / default's time) of one configuration, and the number of keys in the sum.
 struct MeanGain {
   double sum = 0;
   int keys = 0;
@@ -130,7 +130,7 @@ CollectiveConfig ChooseByFactors(const SweptKey& key, const PairFactors& factors
   return best;
 }
 
-// NCCL's number of channels may not have been measured: the nearest one, in octaves, is taken.
+// NCCL's number of channels may not have been measured. Then the nearest one, in octaves, is taken.
 CollectiveConfig NearestMeasured(const SweptKey& key, const CollectiveConfig& config) {
   const SweptConfig* nearest = nullptr;
   for (const SweptConfig& swept : key.configs) {

@@ -12,18 +12,18 @@ namespace dynamiccl::agents {
 // The library's default, the rules below and the oracle.
 std::vector<Chooser> RuleChoosers(const std::vector<SweptKey>& seen);
 
-// A table look-up: the best configuration of the seen key of the same collective that is nearest in octaves
-// of bytes, ranks and nodes.
+// A table look-up. It gives the best configuration of the seen key of the same collective that is nearest in
+// octaves of bytes, ranks and nodes.
 Chooser NearestKeyChooser(const std::vector<SweptKey>& seen);
-// One configuration for each collective: the one with the least mean log time, relative to the default, over
-// the seen keys.
+// One configuration for each collective. It has the least mean log time, relative to the default, over the
+// seen keys.
 Chooser BestStaticChooser(const std::vector<SweptKey>& seen);
-// Rules in the form that NVIDIA's example tuner reads: for each collective, number of nodes and number of
-// ranks, ranges of bytes with one configuration each. It is the one with the least mean log time, relative to
+// Rules in the form that NVIDIA's example tuner reads. For each collective, number of nodes and number of
+// ranks they have ranges of bytes with one configuration each. It has the least mean log time, relative to
 // the default, over the topologies of that shape. Ranges end half-way, in octaves, between measured sizes.
 Chooser CsvRulesChooser(const std::vector<SweptKey>& seen);
-// NCCL's cost model with one factor for each algorithm and protocol: the mean over the topology's seen keys,
-// or over all seen keys if the topology was not seen.
+// NCCL's cost model with one factor for each algorithm and protocol. The factor is the mean over the
+// topology's seen keys, or over all seen keys if the topology was not seen.
 Chooser CalibratedDefaultChooser(const std::vector<SweptKey>& seen);
 
 }  // namespace dynamiccl::agents

@@ -17,8 +17,8 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Subtracted from log2 picoseconds, so that targets lie near 0: 2^28 ps are 0.3 ms, in the middle of what
-// collectives take.
+// Subtracted from log2 picoseconds, so that targets lie near 0. 2^28 ps are 0.3 ms, a middle value for
+// collectives.
 constexpr double kOffset = 28;
 // The discount of the next call's cost.
 constexpr double kDiscount = 0.95;

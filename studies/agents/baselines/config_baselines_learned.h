@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Learners that see the sweep of the policy's training, but not NCCL's cost model, or that learn something
-// else than times.
+// Learners that see the sweep of the policy's training, but either do not see NCCL's cost model or learn
+// something other than times.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs each search on every key, and keeps what it found and what it cost. LinUCB is the algorithm of Li et
-// al., WWW 2010, with costs instead of rewards.
+// Runs each search on every key, and records its result and its cost. LinUCB is the algorithm of Li et al.,
+// WWW 2010, with costs instead of rewards.
 #include "studies/agents/baselines/config_baselines_probing.h"
 
 #include <algorithm>
@@ -202,8 +202,8 @@ void RunLinUcb(std::vector<LinUcbKey>& keys, Findings& findings) {
   }
 }
 
-// The largest share by which a window of steps exceeds the default's mean, with all keys of a topology called
-// once a step.
+// Returns the largest share by which a window of steps exceeds the default's mean. A step calls all keys of a
+// topology once.
 double WorstWindow(const std::vector<const CalledKey*>& keys) {
   std::vector<double> steps(kProbingCalls);
   double usual = 0;
@@ -246,9 +246,8 @@ Findings RunLinUcb(const std::vector<SweptKey>& keys, uint64_t seed) {
   return findings;
 }
 
-// `run` uses up a key's calls and says what it has in use at the end.
-template <typename Run>
 // `run` uses up a key's calls and returns the configuration in use at the end.
+template <typename Run>
 Chooser RunOnAll(const std::string& name, const std::vector<SweptKey>& keys, uint64_t seed, Run run) {
   Findings findings;
   std::vector<CalledKey> called = CallableKeys(keys, seed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choosers that try configurations on the job itself. Every key is called kProbingCalls times; a call of a
-// configuration takes one of its measured repeats of the picking half at random, and the configuration held
-// at the end is valued by the other half. All choosers get the same number of calls.
+// Choosers that try configurations on the job itself. Every key is called kProbingCalls times, so all
+// choosers get the same number of calls. A call of a configuration takes one of its measured repeats of the
+// picking half at random. The configuration held at the end is valued by the other half.
 #pragma once
 
 #include <vector>
@@ -12,19 +12,19 @@
 
 namespace dynamiccl::agents {
 
-// The results of trying, for one seed:
+// The choosers that try configurations, for one seed:
 //
-//   default, called     nothing is tried: what the repeats do by themselves
-//   policy, probes      the policy's choice at first, then a search from it (key_search.h)
+//   default, called     tries nothing and shows what the repeats do by themselves
+//   policy, probes      starts with the policy's choice and searches from it (key_search.h)
 //   cost model, probes  the same with the cost model only
 //   coordinate descent  algorithm and protocol, then channels, three calls each, until nothing improves
-//   bandit, 5 % gate    every configuration in turn for half of the calls, trimmed means, adopted if 5 %
-//   better LinUCB              one linear model of the features for all keys of a topology, which decides
-//   every call
+//   bandit, 5 % gate    every configuration in turn for half of the calls; the best trimmed mean is adopted
+//                       if it is 5 % better
+//   LinUCB              one linear model of the features for all keys of a topology, which decides every call
 std::vector<Chooser> ProbingChoosers(const Policy& policy, const std::vector<SweptKey>& keys, uint64_t seed);
 
-// What "policy, probes" has in use over the calls of `key`, which must have a measured default, if `first` is
-// in use at first. Trials are not choices.
+// Returns what "policy, probes" has in use over the calls of `key`, if `first` is in use at first. `key` must
+// have a measured default. Trials are not choices.
 std::vector<ChoiceFrom> SearchedChoices(const Policy& policy, const SweptKey& key,
                                         const CollectiveConfig& first, uint64_t seed);
 

@@ -15,8 +15,8 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Bytes. Buckets and layers up to this size are dominated by latency, from kLarge on by bandwidth; sizes
-// between are in neither claim.
+// In bytes. Latency dominates buckets and layers up to this size, and bandwidth dominates them from kLarge
+// on. No claim covers the sizes between.
 constexpr uint64_t kSmall = 64 << 10;
 constexpr uint64_t kLarge = 1 << 20;
 // "One or two channels".

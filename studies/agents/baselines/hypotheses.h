@@ -13,7 +13,7 @@
 
 namespace dynamiccl::agents {
 
-// The result of a test. kLevel: the interval contains 0.
+// The result of a test. kLevel means that the interval contains 0.
 enum class Verdict { kTrue, kFalse, kLevel, kCannotTell };
 // The verdict's name on the page.
 const char* Name(Verdict verdict);
@@ -48,7 +48,7 @@ struct ClaimResult {
 };
 
 // Both sides are picked on the even repeats and timed on the odd ones. Keys that lack a side are left out.
-// Without any key, or without spread (published tables of single numbers), the data cannot tell.
+// The data cannot tell if there is no key, or if there is no spread (published tables of single numbers).
 ClaimResult JudgeClaim(const ConfigClaim& claim, const std::string& topology,
                        const std::vector<SweptKey>& keys);
 

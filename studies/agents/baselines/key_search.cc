@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sequential test for each candidate: after every pair (configuration in use, candidate) the mean of
-// winsorised differences of log2 times decides whether it is adopted, dropped, or tried again.
+// A sequential test for each candidate. A pair is one call of the configuration in use and one of the
+// candidate. After every pair, the mean of winsorised differences of log2 times decides whether the candidate
+// is adopted, dropped, or tried again.
 #include "studies/agents/baselines/key_search.h"
 #include "studies/agents/baselines/probe_search.h"
 
@@ -33,7 +34,7 @@ struct Trial {
     const double variance = std::max(0.0, squares / count - mean() * mean());
     return std::sqrt(variance / std::max(1, count - 1)) + kLeastError;
   }
-  // The best present guess of the difference.
+  // The best present estimate of the difference.
   double expected() const { return count > 0 ? mean() : std::max(0.0, predicted); }
   // log2(1.22): one straggling call must not decide.
   static constexpr double kWinsorised = 0.29;
@@ -41,15 +42,15 @@ struct Trial {
   static constexpr double kLeastError = 0.001;
 };
 
-// Pairs that an adoption needs, and the most that are tried. These bounds are those of jobs
+// The number of pairs that an adoption needs, and the most pairs that are tried. The bounds are those of jobs
 // (src/decision/guard/guarded_key.cc), whose test for adoption is stricter.
 constexpr int kLeastPairs = 5;
 constexpr int kMaxPairs = 40;
 // Pairs after which a candidate may be dropped as hopeless, or as futile.
 constexpr int kHopelessPairs = 2, kFutilePairs = 8;
-// Dropped if 10 % slower, or later if not at least 1 % faster, log2.
+// A candidate is dropped if it is 10 % slower, or later if it is not at least 1 % faster. Both are log2.
 constexpr double kHopeless = 0.144, kFutile = -0.0144;
-// A worse configuration is adopted in one of a thousand cases: the normal quantile of 0.999.
+// The normal quantile of 0.999: a worse configuration is adopted in one of a thousand cases.
 constexpr double kOneSided999 = 3.09;
 // At least 0.5 % faster, log2.
 constexpr double kAdopt = -0.0072;
@@ -158,8 +159,8 @@ class KeySearch {
     return trial.count >= kMaxPairs || (trial.count >= kFutilePairs && trial.mean() > kFutile);
   }
 
-  // The former configuration remains a candidate. Differences from it do not hold against the new one, so
-  // trials start anew.
+  // The former configuration remains a candidate. The measured differences are relative to it and say nothing
+  // about the new one, so trials start again.
   void Adopt(const Trial& winner) {
     const Trial before{in_use_, -winner.predicted};
     if (in_use_ != 0) levels_[in_use_] = level_;
@@ -183,7 +184,8 @@ class KeySearch {
   std::map<size_t, double> levels_;
   std::vector<Trial> trials_;
   bool nothing_left_ = false;
-  // Excess of each call over NCCL's choice, in calls; gains of what is in use count against it.
+  // Excess of each call over NCCL's choice, in calls. Gains of the configuration in use are subtracted from
+  // it.
   std::vector<double> excess_;
   std::vector<ChoiceFrom> choices_;
 };

@@ -12,8 +12,8 @@ namespace dynamiccl::agents {
 // Number of configurations that are tried because of the prior.
 inline constexpr size_t kBestOfPrior = 5;
 
-// Returns the candidates, best first. `policy` may be null: then only the cost model is used. `best_of_model`
-// is how many of the cost model's own best are added.
+// Returns the candidates, best first. If `policy` is null, only the cost model is used. `best_of_model` is
+// how many of the cost model's own best are added.
 std::vector<ProbeCandidate> FirstCandidates(const Policy* policy, const CostModelInput& input,
                                             const ConfigQuestion& question, size_t best_of_model = 0);
 

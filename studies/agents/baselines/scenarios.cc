@@ -56,7 +56,7 @@ double CostOf(const std::vector<ProtocolCosts>& line, const Borders& borders) {
   return sum;
 }
 
-// The cheapest pair of borders; of equals the first.
+// Returns the cheapest pair of borders, and the first one among equals.
 Borders CheapestBorders(const std::vector<ProtocolCosts>& line) {
   Borders best;
   double least = CostOf(line, best);
@@ -106,7 +106,7 @@ void AddGrowth(const SweptKey& key, const std::vector<ChoiceFrom>& choices, std:
   good_from.push_back(good);
 }
 
-// `first` until `call`, and from then on `later`.
+// Returns `first` until `call`, and `later` from then on.
 std::vector<ChoiceFrom> After(const CollectiveConfig& first, int call, const std::vector<ChoiceFrom>& later) {
   std::vector<ChoiceFrom> choices{{1, first}};
   for (ChoiceFrom choice : later) {
@@ -127,7 +127,7 @@ std::vector<ChoiceFrom> SearchedFromPolicy(const Policy& policy, const SweptKey&
   return SearchedChoices(policy, key, ChooseConfig(policy, key.model, key.question).config, seed);
 }
 
-// Continues from what the search at the former size ended with.
+// Continues from the final config of the search at the former size.
 std::vector<ChoiceFrom> Carried(const Policy& policy, const Growth& growth) {
   const CollectiveConfig settled = SearchedFromPolicy(policy, growth.before, growth.seed + 1).back().config;
   return SearchedChoices(policy, growth.now, settled, growth.seed);

@@ -17,7 +17,7 @@ using KeyLine = std::vector<const SweptKey*>;
 // All lines of at least `least_sizes` keys with a measured default. They point into `keys`.
 std::vector<KeyLine> LinesOf(const std::vector<SweptKey>& keys, size_t least_sizes);
 
-// Places in a line: LL is used below the first, Simple from the second on, LL128 between.
+// Places in a line. LL is used below the first border, Simple from the second on, and LL128 between them.
 struct Borders {
   size_t ll_ends = 0;
   size_t simple_begins = 0;
@@ -52,7 +52,7 @@ struct GrowthResult {
   size_t never = 0;
   // The call from which on the regret is at most 5 %, at the third quartile of the changes.
   double p75_call = 0;
-  // Mean over the changes and their first kEarlyCalls calls, trials not counted.
+  // Mean over the changes and over their first kEarlyCalls calls. Trials are not counted.
   double early_regret = 0;
 };
 // The first calls of a new size that early_regret covers.
@@ -64,10 +64,11 @@ struct SizeChange {
   uint64_t to = 2;
 };
 
-// Judges every key of a line after the key of the size that it changes from, if the line has one: that key
-// was searched for kProbingCalls calls before, and the new size was never called. With the signal, the entry
-// exists before the first call. Without it, the first call is the library's own, and the entry holds from the
-// second call on, or, if it needs a new table version, from call kEarlyCalls on. One result for each way.
+// Judges every key of a line, if the line has the key of the size from which it changes. The former key was
+// searched for kProbingCalls calls, and the new size was never called. With the signal, the entry exists
+// before the first call. Without it, the first call is the library's own. The entry then holds from the
+// second call on, or from call kEarlyCalls on if it needs a new table version. There is one result for each
+// way.
 std::vector<GrowthResult> JudgeGrowth(const Policy& policy, const std::vector<KeyLine>& lines,
                                       const SizeChange& change, uint64_t seed);
 

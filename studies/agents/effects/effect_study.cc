@@ -55,7 +55,8 @@ FindingKey KeyOf(const MeasuredEffect& effect, const Fabric& fabric, uint8_t pla
   return key;
 }
 
-// The regression with which jobs use what their site store has of other places. It needs slowness and share.
+// The regression by which jobs use what their site store knows about other places. It needs slowness and
+// share.
 Predictions BySiteStore(const KnownEffects& known) {
   Predictions predictions(known.measured.size());
   std::map<std::string, uint8_t> places;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges predictions of what configs do to training steps on fabrics that training left out, beside simpler
-// ways, and says what each input is worth.
+// Judges predictions of the effects of configs on training steps, on fabrics that training left out. Compares
+// them with simpler ways, and shows what each input is worth.
 #pragma once
 
 #include <string>
@@ -14,14 +14,15 @@ namespace dynamiccl::agents {
 struct JudgedPredictor {
   std::string name;
   EffectErrors errors;
-  // Mean of the logarithms of a job's step time over that with NCCL's choice, if the job uses the config with
-  // the least predicted time, and NCCL's choice where no gain of kLeastGain is predicted.
+  // Mean of the logarithms of a job's step time over its step time with NCCL's choice. The job uses the
+  // config with the least predicted time, and NCCL's choice if no gain of kLeastGain is predicted.
   double chosen = 0;
   size_t changed = 0;  // jobs that do not use NCCL's choice
   size_t worse = 0;    // jobs whose config makes steps longer by more than 2 % and two standard errors
 };
 
-// A smaller predicted gain changes no choice, in octaves (5 %, as for a search that believes other jobs).
+// A predicted gain below this value changes no choice, in octaves (5 %, as for a search that believes other
+// jobs).
 inline constexpr double kLeastGain = 0.05 / 0.6931471805599453;
 
 // The result of the study.
@@ -30,9 +31,9 @@ struct EffectStudy {
   size_t fabrics = 0;
   size_t jobs = 0;
   // Mean of the logarithms of the step times with the config that each job measured as the fastest. It is too
-  // good, because the fastest of several measured configs is so partly by chance.
+  // good, because chance helps to make one of several measured configs the fastest.
   double best = 0;
-  // The networks, the site store's regression, a mean for each config, and no effect at all.
+  // The networks, the site store's regression, a mean for each config, and a prediction of no effect.
   std::vector<JudgedPredictor> predictors;
   // The networks without one group of inputs each, in the order of the groups.
   std::vector<JudgedPredictor> without;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// There are two kinds of jobs: `plain` ones are of every framework on five models with the framework's own
-// settings. `random` ones are drawn as in training, with another seed.
+// There are two kinds of jobs. `plain` jobs are of every framework on five models, with the framework's own
+// settings. `random` jobs are drawn as in training, with another seed.
 #include "studies/agents/structure/policy_states.h"
 
 #include <fmt/core.h>
@@ -22,7 +22,7 @@ namespace {
 constexpr int kSteps = 6;
 // A step that has not settled after this many calls counts as settled after them.
 constexpr size_t kMaxCalls = 40'000;
-// The aim: calls after which a repeated step has settled.
+// The aim: within this many calls a repeated step has settled.
 constexpr size_t kSettledCalls = 500;
 
 // True if the framework has the setting.
@@ -55,7 +55,7 @@ std::vector<CallSequence> PlainJobs() {
 }
 
 // Returns the number of calls after `before` until a repetition of `step` ends in a state in which an earlier
-// one ended.
+// repetition ended.
 size_t CallsUntilSettled(const StructureNetwork& network, std::span<const IssuedCall> before,
                          std::span<const IssuedCall> step) {
   CallTokenizer tokenizer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CART without pruning: counting by value makes the search for a split linear in the rows.
+// CART without pruning. Counting by value makes the search for a split linear in the rows.
 #include "studies/agents/structure/random_forest.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A random forest for classes (Breiman 2001) over features with 16 steps: the strong simple alternative in
-// the evaluation.
+// A random forest for classes (Breiman 2001) over features with 16 steps. It is the strong simple alternative
+// in the evaluation.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct ForestSettings {
   int depth = 14;
   // Rows of a leaf; smaller nodes are not divided.
   size_t smallest_leaf = 4;
-  // Rows of each tree. More rows of the same jobs would cost minutes and are hardly different rows.
+  // Rows of each tree. More rows would come from the same jobs, hardly differ, and cost minutes.
   size_t most_rows = 20'000;
 };
 
@@ -42,7 +42,7 @@ class RandomForest {
   // impurity among about sqrt(width) random features. Without any row every answer is class 0.
   RandomForest(const ForestSamples& samples, const ForestSettings& settings, std::mt19937_64& random);
 
-  // The class that most trees vote for; of equals the lowest.
+  // Returns the class that most trees vote for, and the lowest one among equals.
   int Classify(std::span<const uint8_t> features) const;
 
  private:

@@ -17,7 +17,7 @@ namespace {
 
 // Copies of the step in a sequence.
 constexpr int kRepeats = 8;
-// The step that is repeated: frameworks learn from the steps before it.
+// The step that is repeated. It is not the first, because frameworks learn from the steps before it.
 constexpr size_t kSteadyStep = 2;
 // The model of all recordings.
 constexpr char kModel[] = "gpt:layers=4,hidden=256,vocabulary=8192,sequence=64";

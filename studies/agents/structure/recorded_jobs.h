@@ -22,16 +22,17 @@ std::vector<CallSequence> WireSequences();
 struct KnownJob {
   std::string path;
   ZeroStage stage = ZeroStage::kUnknown;
-  // Ranks of the communicators on which activations are exchanged; 0: there are none.
+  // Ranks of the communicators on which activations are exchanged; 0 if there are none.
   int tensor_ranks = 0;
 };
 // Parses "stage3=L7B.ctrace" or "stage1/8=G13B.ctrace" (8 tensor-parallel ranks).
 Result<KnownJob> ParseKnownJob(const std::string& text);
 
-// Each communicator of the trace, labelled by rules: what reduces more than a scalar handles gradients; what
-// gathers handles parameters in stage 3 and otherwise follows the step; broadcasts are "other". Among the
-// tensor-parallel ranks everything except scalars and broadcasts is activations. Data types that a trace of
-// AICB does not tell are taken as float16. A trace with a single step gets it four times.
+// Labels each communicator of the trace by these rules. A call that reduces more than a scalar handles
+// gradients. A call that gathers handles parameters in stage 3, and otherwise follows the step. Broadcasts
+// are "other". Among the tensor-parallel ranks, everything except scalars and broadcasts is activations. Data
+// types that a trace of AICB does not state are taken as float16. A trace with a single step gets it four
+// times.
 std::vector<CallSequence> LabelKnownJob(const Trace& trace, const KnownJob& job);
 // Reads and labels the job's trace.
 Result<std::vector<CallSequence>> ReadKnownJob(const KnownJob& job);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A changed job is two generated runs of one shape, joined on each communicator; the policy's flags on it are
+// A changed job is two generated runs of one shape, joined on each communicator. The policy's flags on it are
 // compared with the place of the change.
 #include "studies/agents/structure/structure_changes.h"
 
@@ -18,7 +18,7 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Steps before the change, at least, and after it.
+// The least number of steps before the change, and the number of steps after it.
 constexpr int kStepsBefore = 8, kStepsAfter = 2;
 // A change before the memory of shapes has settled cannot be told from a job's beginning.
 constexpr size_t kLeastCallsBefore = 512;
@@ -33,7 +33,7 @@ constexpr int kBucketAttempts = 20;
 // A framework's setting that changes sizes.
 struct Changeable {
   std::string_view framework, setting;
-  // Bytes of one unit of the setting; 0: it is no size of buckets.
+  // Bytes of one unit of the setting; 0 if the setting is not a size of buckets.
   int64_t unit;
 };
 // The frameworks whose sizes can change, with the setting that changes them.
@@ -59,7 +59,7 @@ Shape ShapeOf(const CollectiveCall& call) {
   return {call.collective, call.bytes, call.data_type};
 }
 
-// The steps of `after` behind those of `before`, on the communicator that both name alike.
+// Appends the steps of `after` to those of `before`, on the communicator that has the same name in both.
 ChangedJob Joined(CallSequence before, const CallSequence& after) {
   ChangedJob job{std::move(before), 0, 1, {}};
   std::set<Shape> known;
@@ -78,7 +78,7 @@ ChangedJob Joined(CallSequence before, const CallSequence& after) {
   return job;
 }
 
-// The sequence of the job that has most of the calls.
+// Returns the sequence with the most calls of the job.
 ChangedJob JoinedLongest(const GeneratedRun& before, const GeneratedRun& after, const std::string& name) {
   const auto one = SequencesOf(before, name), two = SequencesOf(after, name);
   ChangedJob best;
@@ -146,7 +146,7 @@ void AddChanged(const Policy& policy, const ChangedJob& job, DetectorResult& res
   result.seen_within_16 += SeenWithin(flags, job, 16) ? 1 : 0;
 }
 
-// A transformer that fills some dozens of such buckets with tensors that are mostly no larger than one.
+// A transformer that fills some dozens of such buckets. Most of its tensors are no larger than one bucket.
 std::string ModelFor(std::string_view family, int64_t bucket, std::mt19937_64& random) {
   const auto layers = static_cast<int64_t>(2 + random() % 6);
   const auto elements = static_cast<double>(bucket * (4 << random() % 3));

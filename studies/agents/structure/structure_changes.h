@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How soon a change of a job's bucket or batch size is noticed, and how often one is reported that is none.
+// How soon a change of a job's bucket or batch size is noticed, and how often a change is reported by
+// mistake.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,8 @@ ChangedJob RandomChangedJob(std::string_view framework, std::string_view family,
 // The frameworks that have such a setting.
 std::vector<std::string_view> ChangeableFrameworks();
 
-// The same with buckets of `before` bytes and then of `after` bytes, on a model that fills several of either.
-// `changed` is 0 if no job was found whose calls differ.
+// The same with buckets of `before` bytes and then of `after` bytes, on a model that fills several buckets of
+// either size. `changed` is 0 if no job was found whose calls differ.
 ChangedJob JobWithBuckets(std::string_view framework, std::string_view family, int64_t before, int64_t after,
                           std::mt19937_64& random);
 // The frameworks whose buckets have a size.
@@ -42,7 +43,7 @@ struct DetectorResult {
   uint64_t quiet_calls = 0;
   uint64_t false_alarms = 0;
   uint64_t changes = 0;
-  // Noticed at the changed call or at the one after it.
+  // Changes that were noticed at the changed call or at the one after it.
   uint64_t seen_within_2 = 0;
   uint64_t seen_within_16 = 0;
 
@@ -51,7 +52,7 @@ struct DetectorResult {
   }
 };
 
-// Jobs whose buckets became so large or small, judged by the whole policy.
+// Jobs whose buckets became this large or small, judged by the whole policy.
 struct BucketResult {
   int64_t bytes = 0;
   uint64_t changes = 0;
@@ -61,7 +62,7 @@ struct BucketResult {
 // The network's surprise alone, new shapes alone, and both combined as in the policy.
 struct ChangeReport {
   std::vector<DetectorResult> detectors;
-  // For 4 KiB to 64 MiB, every second power of two.
+  // Sizes from 4 KiB to 64 MiB, every second power of two.
   std::vector<BucketResult> buckets;
 };
 
@@ -69,8 +70,8 @@ struct ChangeReport {
 ChangeReport JudgeChanges(const Policy& policy, const std::vector<CallSequence>& quiet,
                           const std::vector<ChangedJob>& changed);
 
-// `jobs` attempts for each framework and size, which comes from a quarter of the size or from four times of
-// it. `family` must be one of transformers.
+// Makes `jobs` attempts for each framework and size. The size before the change is a quarter of it or four
+// times as large. `family` must be one of transformers.
 std::vector<BucketResult> JudgeBuckets(const Policy& policy, std::string_view family, int jobs,
                                        std::mt19937_64& random);
 

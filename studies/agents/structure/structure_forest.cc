@@ -13,7 +13,7 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Every so many calls of a sequence give a row; neighbours hardly differ.
+// One row is made for this many calls of a sequence, because neighbours hardly differ.
 constexpr size_t kStride = 3;
 
 uint8_t StepOf(double share) {

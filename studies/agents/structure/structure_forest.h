@@ -16,7 +16,7 @@
 
 namespace dynamiccl::agents {
 
-// Number of octaves below the largest call that are counted separately; smaller calls share the last one. 24
+// Number of octaves below the largest call that are counted separately. Smaller calls share the last one. 24
 // octaves reach from 1 GiB down to 64 bytes.
 inline constexpr int kHistogramOctaves = 24;
 // The rows of a histogram: the collectives up to Recv. Calls of the other exchanges count as SendRecv.
@@ -56,7 +56,7 @@ struct StructureForests {
 // Trains all forests on every third call of the sequences.
 StructureForests TrainForests(const std::vector<CallSequence>& sequences, std::mt19937_64& random);
 
-// Used like StructureAgent; it always answers. The forests must outlive it.
+// Used like StructureAgent, but it always answers. The forests must outlive it.
 class ForestRecogniser {
  public:
   explicit ForestRecogniser(const StructureForests& forests) : forests_(&forests) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counting, and the forward algorithm.
+// Counting of the probabilities, and the forward algorithm.
 #include "studies/agents/structure/structure_markov.h"
 
 #include <algorithm>

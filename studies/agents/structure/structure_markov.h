@@ -18,7 +18,7 @@ namespace dynamiccl::agents {
 // nothing is impossible.
 class MarkovModel {
  public:
-  // A call shows: its collective, the octaves below the largest call so far (8 and more are one), whether it
+  // A call shows its collective, the octaves below the largest call so far (8 and more are one), whether it
   // is tiny, and whether it equals the call before.
   static constexpr int kSymbols = 6 * 10 * 2;
 
@@ -37,7 +37,7 @@ class MarkovModel {
   std::vector<std::vector<double>> shows_;
 };
 
-// Used like StructureAgent; it always answers. The model must outlive it.
+// Used like StructureAgent, but it always answers. The model must outlive it.
 class MarkovRecogniser {
  public:
   explicit MarkovRecogniser(const MarkovModel& model) : model_(&model) {}

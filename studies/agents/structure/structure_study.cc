@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For each split: train and calibrate the network, train the alternatives on the same jobs, judge all of them
-// on the same test sequences. Seeds of training, calibration and test jobs differ.
+// For each split, it trains and calibrates the network, trains the alternatives on the same jobs, and judges
+// all of them on the same test sequences. The seeds of training, calibration and test jobs differ.
 #include "studies/agents/structure/structure_study.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace {
 
 using Say = std::function<void(const std::string&)>;
 
-// Jobs for the thresholds: others than those of the training, of the same frameworks and families.
+// Jobs for the thresholds. They are not those of the training, but of the same frameworks and families.
 constexpr int kCalibrationJobs = 3;
 // Steps of a calibration job.
 constexpr int kCalibrationSteps = 6;
@@ -49,7 +49,7 @@ struct Trained {
   StructureTrainingReport report;
 };
 
-// Trains, quantises and calibrates. The calibration's jobs have a seed of their own.
+// Trains, quantises and calibrates. The jobs of the calibration have their own seed.
 Result<Trained> Learn(const StudySettings& settings, const JobPlan& plan, bool permuted) {
   StructureTrainingSettings training;
   training.seed = settings.seed;
@@ -156,7 +156,7 @@ ChangeReport StudyChanges(const StudySettings& settings, const Policy& policy) {
   return report;
 }
 
-// The first split: the network that a user gets, on what it never saw.
+// The first split: the network that a user gets, judged on jobs that it never saw.
 Status StudyKnownFrameworks(const StudySettings& settings, const Say& say, StructureStudy& study) {
   const Data data = FamilyHeldOut(settings);
   Trained trained;

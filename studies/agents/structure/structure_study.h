@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the structure agent recognises in jobs unlike those that it learned from, compared with simpler ways:
-// known frameworks on a model family that it never saw, each framework that it never saw, recorded jobs, and
-// changes of a job's sizes. The network is trained once for each split.
+// Measures what the structure agent recognises in jobs unlike those that it learned from, and compares it
+// with simpler ways. The jobs are known frameworks on a model family that it never saw, each framework that
+// it never saw, recorded jobs, and changes of a job's sizes. The network is trained once for each split.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ struct StudySettings {
   int test_jobs = 6;
   // The family that is held out where frameworks are known.
   std::string family = "llama";
-  // Names of framework groups to hold out; empty: every one in turn.
+  // Names of framework groups to hold out; if empty, every group in turn.
   std::vector<std::string> hold_out{};
   // Real jobs, for testing only.
   std::vector<CallSequence> recorded{};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each simple detector is a statistic of one quantity; BothQuantities runs it on transfers and on arrivals.
-// The statistics, with r the residual in spreads:
+// Each simple detector is a statistic of one quantity. BothQuantities runs it on transfers and on arrivals.
+// These are the statistics, where r is the residual in spreads:
 //
-//   CUSUM         up = max(0, up + r - 0.5), likewise down; alarm where either passes the threshold
-//   Page-Hinkley  up = sum of (r - running mean - 0.25); alarm where up - min(up) passes it
+//   CUSUM         up = max(0, up + r - 0.5), likewise down; alarm if either exceeds the threshold
+//   Page-Hinkley  up = sum of (r - running mean - 0.25); alarm if up - min(up) exceeds it
 //   BOCPD         P(run length) by Bayes' rule after each call; alarm on the log odds of a short run
 #include "studies/agents/timing/change_detector.h"
 
@@ -39,10 +39,9 @@ class Shipped : public ChangeDetector {
   StepPeriod steps_;
 };
 
-// Two detectors of one quantity each, and what either of them says: transfers that changed are the fabric,
-// arrivals alone a straggler.
+// Two detectors of one quantity each. Changed transfers mean the fabric. If only arrivals changed, it is a
+// straggler.
 template <typename OneQuantity>
-// Two detectors of one quantity each. Changed transfers mean the fabric, changed arrivals alone a straggler.
 class BothQuantities : public ChangeDetector {
  public:
   explicit BothQuantities(double threshold) : threshold_(threshold) {}
@@ -70,8 +69,8 @@ double Winsorised(double spreads) {
   return std::clamp(spreads, -TimeReference::kWinsorise, TimeReference::kWinsorise);
 }
 
-template <bool winsorised>
 // Page's cumulative sums in both directions.
+template <bool winsorised>
 class Cusum {
  public:
   double Take(double residual) {
@@ -138,13 +137,13 @@ class Bayesian {
   }
 
  private:
-  // The longest run that is told apart, in calls.
+  // The longest run that is distinguished from longer ones, in calls.
   static constexpr size_t kMax = 200;
   // Probability of a change at each call.
   static constexpr double kHazard = 1.0 / 2000;
-  // Runs of so many calls count as a recent change.
+  // The least and greatest length of a run, in calls, that counts as a recent change.
   static constexpr size_t kLeastRun = 4, kMaxRun = 32;
-  // Probabilities of runs below this value are not worth their arithmetic.
+  // Probabilities below this value are not worth their arithmetic.
   static constexpr double kNegligible = 1e-7;
   // Added to the log odds, because thresholds are searched above zero.
   static constexpr double kOffset = 50;
@@ -158,7 +157,7 @@ class Bayesian {
     }
   }
   double Predictive(size_t run, double x) const {
-    // The prior has mean 0 with the weight of a tenth of a call, and variance 1 with that of two.
+    // The prior has mean 0 with the weight of a tenth of a call, and variance 1 with the weight of two calls.
     const size_t of = std::min(run, last_.size());
     const double n = static_cast<double>(of), sum = of == 0 ? 0 : sums_[of],
                  square = of == 0 ? 0 : squares_[of];
@@ -187,7 +186,7 @@ class Bayesian {
     return share;
   }
 
-  // Probability of a run of so many calls.
+  // Probability of each run length in calls.
   std::vector<double> runs_ = {1};
   // The latest residuals, newest first.
   std::vector<double> last_;
@@ -216,8 +215,8 @@ class Together : public ChangeDetector {
   BothQuantities<Cusum<true>> cusum_;
 };
 
-template <typename Detector>
 // A kind whose detectors need nothing but a threshold.
+template <typename Detector>
 class Kind : public DetectorKind {
  public:
   Kind(std::string name, double usual, bool tells, bool has_curve = true)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways to notice from the times of calls that a fabric changed: the shipped one, and simple ones beside it.
-// They share one interface, so that they can be judged alike.
+// Ways to notice from the times of calls that a fabric changed: the shipped detector, and simple ones. They
+// share one interface, so that they can be judged alike.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ namespace dynamiccl::agents {
 class ChangeDetector {
  public:
   virtual ~ChangeDetector() = default;
-  // Takes the next call. At the call at which a change is noticed it returns the regime that the calls
-  // suggest, at all others nothing. After a change the detector learns anew what is usual.
+  // Takes the next call. At the call at which a change is noticed, it returns the regime that the calls
+  // suggest. At all others it returns nothing. After a change the detector learns anew what is usual.
   virtual std::optional<Regime> Take(const TimedCall& call) = 0;
 };
 
@@ -29,11 +29,11 @@ class DetectorKind {
   virtual std::string name() const = 0;
   // A detector for one job.
   virtual std::unique_ptr<ChangeDetector> Make(double threshold) const = 0;
-  // Where a search for a threshold starts; positive.
+  // Where a search for a threshold starts. It is positive.
   virtual double usual_threshold() const = 0;
   // True if it names the regime. Others only report whether transfers or arrivals changed.
   virtual bool tells_regimes() const { return false; }
-  // True if the threshold measures evidence, so that twice as much of it can be asked for.
+  // True if the threshold measures evidence, so that one can demand twice as much of it.
   virtual bool has_curve() const { return true; }
 };
 

@@ -11,7 +11,7 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Every so many calls are tested by ShareReallyChanged.
+// ShareReallyChanged tests one call in this many.
 constexpr size_t kEvery = 50;
 
 // The calls from `from` to before `to`.
@@ -26,10 +26,9 @@ Span Before(size_t call) {
   return {call - 2 * kAroundAlarm, call - kAroundAlarm};
 }
 
-// Median over the kinds of calls of how many times as long they take in `after`; 1 where none is in both.
-template <typename Time>
 // Median over the kinds of calls of the ratio of their times in `after` and `before`; 1 if no kind occurs in
 // both.
+template <typename Time>
 double RatioOf(const TimingRun& run, const Span& before, const Span& after, Time time) {
   std::map<uint64_t, std::array<std::vector<double>, 2>> times;
   for (size_t i = before.from; i < before.to; ++i) times[run.calls[i].key][0].push_back(time(run.calls[i]));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the machine itself became slower or faster where a detector raised an alarm. Recorded quiet runs
-// are quiet only as far as nobody changed anything on purpose.
+// Whether the machine itself became slower or faster where a detector raised an alarm. In recorded quiet runs
+// nobody changed anything on purpose, but the machine may still have changed.
 #pragma once
 
 #include "studies/agents/timing/timing_run.h"
@@ -12,15 +12,15 @@ inline constexpr double kRealChange = 1.1;
 // Calls that are compared on either side.
 inline constexpr size_t kAroundAlarm = 200;
 
-// Compares the kAroundAlarm calls from `call` on with as many calls that end kAroundAlarm before it; the
-// calls between are those that a detector needs to notice a change. The criterion is the median over kinds of
-// calls of the ratio of their medians, for transfers and for transfers with the wait for late ranks: true if
-// either is off by more than kRealChange. Near the run's start, the first half of the earlier calls is taken
-// instead.
+// Compares the kAroundAlarm calls from `call` on with as many calls that end kAroundAlarm before it. A
+// detector needs the calls between them to notice a change. The criterion is the median over kinds of calls
+// of the ratio of their medians. It is computed for transfers, and for transfers with the wait for late
+// ranks. The answer is true if either is off by more than kRealChange. Near the run's start, the first half
+// of the earlier calls is taken instead.
 bool ReallyChanged(const TimingRun& run, size_t call);
 
-// Share of the run's calls, of which every 50th is tested, for which ReallyChanged is true: its rate where
-// nobody raised an alarm.
+// Share of the run's calls for which ReallyChanged is true. Every 50th call is tested. It is the rate of
+// changes where nobody raised an alarm.
 double ShareReallyChanged(const TimingRun& run);
 
 }  // namespace dynamiccl::agents

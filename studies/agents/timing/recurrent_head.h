@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An LSTM that reads residuals call by call and predicts their regime. It would have to replace the shipped
-// detector if it won at equal false alarms. It is trained in LibTorch and runs without it.
+// An LSTM that reads residuals call by call and predicts their regime. If it won at equal false alarms, it
+// would have to replace the shipped detector. It is trained in LibTorch and runs without it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -31,8 +31,8 @@ struct RecurrentHead {
   // [kHeadClasses].
   at::Tensor head_bias;
 
-  // From inputs [sequence, call, kHeadInputs] to logits [sequence, call, kHeadClasses], each sequence from an
-  // empty state.
+  // Computes logits [sequence, call, kHeadClasses] from inputs [sequence, call, kHeadInputs]. Each sequence
+  // starts from an empty state.
   at::Tensor Logits(const at::Tensor& inputs) const;
   std::vector<at::Tensor> parameters() const;
 };
@@ -63,7 +63,7 @@ class HeadState {
   explicit HeadState(const RecurrentHead& head);
   // Probabilities of the regimes after this call.
   std::array<double, kHeadClasses> Step(const HeadInput& input);
-  // Back to the empty state.
+  // Returns to the empty state.
   void Forget();
 
  private:

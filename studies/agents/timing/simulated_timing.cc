@@ -11,7 +11,7 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Calls of a burst or a pause of congestion, on average.
+// Mean number of calls of a burst or a pause of congestion.
 constexpr double kMeanBurst = 4;
 
 // A random share of the run's keys, rounded up.
@@ -32,7 +32,7 @@ double MedianTransfer(const TimingRun& run) {
 
 // Replaces the skews by those of independently arriving ranks. Rank 0 is late from the change on.
 void Arrive(int ranks, double late_ns, TimingRun& run, std::mt19937_64& random) {
-  // Shares of a transfer by which arrivals differ, and of calls that stall.
+  // The share of a transfer by which arrivals differ, and the share of calls that stall.
   constexpr double kSkew = 0.05, kStalls = 1.0 / 400;
   std::normal_distribution<double> normal;
   std::uniform_real_distribution<double> uniform;

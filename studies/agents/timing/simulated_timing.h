@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of calls with changes put in: into recorded quiet runs, whose noise is kept, and into a model of
-// noise.
+// Runs of calls with changes put in. The changes go into recorded quiet runs, whose noise is kept, and into a
+// model of noise.
 #pragma once
 
 #include <random>
@@ -9,9 +9,9 @@
 
 namespace dynamiccl::agents {
 
-// The change. A degraded link makes transfers `factor` times as long. Congestion does so in the mean, with
-// bursts and pauses of four calls on average. A straggler arrives (factor - 1) times the run's median
-// transfer late.
+// The change. A degraded link makes transfers `factor` times as long. Congestion does so on average, with
+// bursts and pauses of four calls on average. A straggler arrives late, by (factor - 1) times the run's
+// median transfer.
 struct PutIn {
   TimingEvent event = TimingEvent::kQuiet;
   double factor = 1;
@@ -21,18 +21,19 @@ struct PutIn {
   double share_of_keys = 1;
 };
 
-// At most `calls` consecutive calls of the run, from a random one on, with the change.
+// Returns at most `calls` consecutive calls of the run, from a random one on, with the change.
 TimingRun Resampled(const TimingRun& quiet, const PutIn& put, size_t calls, std::mt19937_64& random);
 
-// A modelled job: ten keys in a step of 40 calls, normal noise of 8 %, noise with memory (AR(1), coefficient
-// 0.9, deviation 4 %), 2 % of the calls up to 4.5 times as long, and arrivals that differ by 5 % of a
-// transfer. Detectors of this kind are usually judged on such noise; no recorded machine is as quiet.
+// A modelled job of ten keys in a step of 40 calls. It has normal noise of 8 % and noise with memory (AR(1),
+// coefficient 0.9, deviation 4 %). 2 % of the calls take up to 4.5 times as long, and arrivals differ by 5 %
+// of a transfer. Detectors of this kind are usually judged on such noise, but no recorded machine is as
+// quiet.
 TimingRun Modelled(const PutIn& put, size_t calls, std::mt19937_64& random);
 
-// The same job on `ranks` ranks, of which the leader learns what all ranks of a call took. Each rank arrives
+// The same job on `ranks` ranks, whose leader learns the times of all ranks of a call. Each rank arrives
 // independently: within 5 % of a transfer, and in one call of 400 up to a transfer late. A kernel lasts from
 // its own arrival to the end of the transfer, which begins with the last arrival. A straggler is one rank
-// that is always (factor - 1) times the median transfer late.
+// that is always late, by (factor - 1) times the median transfer.
 TimingRun ModelledOfRanks(int ranks, const PutIn& put, size_t calls, std::mt19937_64& random);
 
 }  // namespace dynamiccl::agents

@@ -35,7 +35,7 @@ Json ParseLine(std::string_view line) {
   return Json::parse(line, nullptr, /*allow_exceptions=*/false);
 }
 
-// The lines between the first, which names the format, and the last, which has their hash.
+// Returns the lines between the first, which names the format, and the last, which has their hash.
 Result<std::vector<Json>> CheckedLines(const std::string& path, const std::string& text) {
   const auto wrong = [&](const char* what) {
     return MakeError(ErrorKind::kCorrupt, "{}: {}: record the runs again", path, what);

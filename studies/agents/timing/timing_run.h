@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of a job's collectives, and what happened to its fabric or ranks: the data that timing detectors
-// learn from and are judged on. Read from folders that studies/agents/timing_runs.py writes
+// Times of a job's collectives, and what happened to its fabric or ranks. Timing detectors learn from this
+// data and are judged on it. It is read from folders that studies/agents/timing_runs.py writes
 // (docs/formats/timing_runs.md).
 #pragma once
 
@@ -29,7 +29,7 @@ struct TimedCall {
   int64_t at_ns = 0;
   // The least of the ranks' kernel times.
   double transfer_ns = 0;
-  // The greatest kernel time less the least.
+  // The greatest kernel time minus the least.
   double skew_ns = 0;
 };
 
@@ -38,7 +38,7 @@ struct TimingRun {
   std::string fabric;
   TimingEvent event = TimingEvent::kQuiet;
   double factor = 1;
-  // Index of the first call after the event; the number of calls if there is no event.
+  // Index of the first call after the event. It is the number of calls if there is no event.
   size_t changed = 0;
   // Load of the machine: processes that wanted to run.
   double load = 0;
@@ -50,8 +50,8 @@ struct TimingRun {
   size_t keys() const;
 };
 
-// The calls whose times are known on every rank, in the order of their call numbers. `at_call` is the call
-// number of the event; -1 means none. Event, fabric and the like are left to the caller.
+// Returns the calls whose times are known on every rank, in the order of their call numbers. `at_call` is the
+// call number of the event; -1 means none. The caller fills in the event, the fabric and the other fields.
 TimingRun RunOf(const Trace& trace, int64_t at_call);
 
 // Reads every run of the folder. A line, trace or hash that violates the format is an error that names it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The course of the study: train the recurrent head on learning data, assemble data sets (recorded,
-// resampled, modelled), set each detector's threshold on the learning part, judge it on the held-out part.
+// The course of the study. It trains the recurrent head on learning data and assembles data sets (recorded,
+// resampled, modelled). Then it sets each detector's threshold on the learning part and judges it on the
+// held-out part.
 #include "studies/agents/timing/timing_study.h"
 
 #include <fmt/format.h>
@@ -41,8 +42,8 @@ constexpr double kSlowedKeys = 0.6;
 constexpr int kManyRanks = 16;
 // Points of an operating curve, as multiples of the threshold that was set on the learning fabrics.
 constexpr double kCurve[] = {0.5, 0.7, 1, 1.4, 2, 2.8};
-// Chosen on modelled noise: there it raises no more false alarms in 200,000 calls than without, and detects
-// sooner than 12 or 16.
+// Chosen on modelled noise. With this value there are no more false alarms in 200,000 calls than without it,
+// and changes are detected sooner than with 12 or 16.
 constexpr double kEarlyNoiseTimes = 8;
 
 // Quiet runs to set thresholds on, and runs to judge on.
@@ -220,8 +221,8 @@ uint64_t CallsOf(const Runs& runs) {
   return calls;
 }
 
-// Each of the two detectors gets half of the allowed false alarms; the search for a common threshold then
-// distributes what is left.
+// Each of the two detectors gets half of the allowed false alarms. The search for a common threshold then
+// distributes the rest.
 std::unique_ptr<DetectorKind> KindOfBoth(const Runs& quiet) {
   const uint64_t half = AllowedAt(CallsOf(quiet)) / 2;
   return TogetherKind(ThresholdOf(*ShippedKind(), quiet, half),
@@ -239,7 +240,7 @@ void StudyKind(const DetectorKind& kind, const Dataset& set, DatasetStudy& study
   const uint64_t calls = CallsOf(set.learnt);
   const double threshold = ThresholdOf(kind, set.learnt, AllowedAt(calls));
   study.detectors.push_back(JudgeNamed(kind, kind.name(), threshold, set));
-  // Thresholds of the others are no measure of evidence that could be doubled.
+  // The thresholds of other kinds do not measure evidence that could be doubled.
   if (!kind.has_curve()) return;
   study.curves.push_back(CurveOf(kind, threshold, set));
   if (const auto allowed = AllowedSurely(calls))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures how soon each detector notices a change at equal false alarms. Thresholds are set on quiet runs of
-// some fabrics; everything is judged on other fabrics.
+// some fabrics, and everything is judged on other fabrics.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ struct QuietResult {
   uint64_t calls = 0;
   // False alarms.
   uint64_t alarms = 0;
-  // Alarms where the machine itself changed without anybody's plan (real_change.h).
+  // Alarms where the machine itself changed, which nobody intended (real_change.h).
   uint64_t real = 0;
   // False alarms in kCallsAFalseAlarm calls, with the interval of a Poisson count.
   Estimate Rate() const;
@@ -55,7 +55,7 @@ struct DetectorStudy {
   std::string name;
   double threshold = 0;
   bool tells_regimes = false;
-  // On the runs where the threshold was set; `held` is on the others.
+  // The result on the runs where the threshold was set. `held` is the result on the others.
   QuietResult learnt;
   QuietResult held;
   std::vector<EventResult> events;
@@ -63,7 +63,7 @@ struct DetectorStudy {
   std::array<std::array<uint64_t, kRegimes>, kTimingEvents> said{};
 };
 
-// One kind at several thresholds: what one false alarm fewer costs in calls.
+// One kind at several thresholds. It shows what one false alarm fewer costs in calls.
 struct OperatingCurve {
   std::string name;
   // By ascending threshold.
@@ -80,7 +80,7 @@ struct DatasetStudy {
   // Share of the calls of held-out quiet runs at which the machine changed.
   double really_changed = 0;
   std::vector<DetectorStudy> detectors;
-  // Kinds with thresholds so high that the rate of false alarms on the learning fabrics is allowed with
+  // Kinds with higher thresholds, for which the rate of false alarms on the learning fabrics is allowed with
   // confidence (AllowedSurely). Empty if there are too few quiet calls for that.
   std::vector<DetectorStudy> surely;
   std::vector<OperatingCurve> curves;
@@ -89,12 +89,12 @@ struct DatasetStudy {
 // Settings of the study.
 struct TimingStudySettings {
   uint64_t seed = 1;
-  // Folder of recorded runs; empty: modelled noise only.
+  // Folder of recorded runs. If it is empty, only modelled noise is used.
   std::string runs;
   int head_iterations = 600;
   // Streams of each event and factor.
   int simulated = 120;
-  // Quiet calls of modelled noise to set thresholds on, and as many to judge on.
+  // Quiet calls of modelled noise for setting thresholds. Judging uses as many again.
   uint64_t modelled_quiet_calls = 200'000;
 };
 

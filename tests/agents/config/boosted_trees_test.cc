@@ -65,7 +65,7 @@ TEST_F(BoostedTrees, EqualSeedsGiveEqualTreesAndOthersDiffer) {
   EXPECT_FALSE(equal(one->tensors, other->tensors));
 }
 
-// A trained tree that stops early fills its leaves: one sample value gives one leaf value everywhere.
+// Training of a tree stops early if all samples have one value. All its leaves must then have that value.
 TEST_F(BoostedTrees, ConstantTargetsAreTheBaseAlone) {
   std::vector<ConfigSample> samples = Samples(300, 3);
   for (ConfigSample& sample : samples) sample.residual = 1.25;

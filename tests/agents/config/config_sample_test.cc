@@ -31,9 +31,9 @@ TEST(ConfigSample, AFileWeighsAsTheRootOfItsKeys) {
   EXPECT_NEAR(of_file[1] / of_file[0], 2, 1e-9);
 }
 
-// Every input of training must be the one that a job computes for a call of this size (PolicyEntries in
-// plugin/runtime/loaded_choices.cc), also for sizes inside a size class, and where a sweep with a budget left
-// out what the cost model takes for the cheapest.
+// Training must get the inputs that a job computes for a call of this size (PolicyEntries in
+// plugin/runtime/loaded_choices.cc). This also holds for sizes inside a size class. It also holds if a sweep
+// with a budget left out the config that the cost model takes for the cheapest.
 TEST(ConfigSample, HasTheInputsOfAJob) {
   MeasurementFile file = test::MakeSweep({.topologies = 2});
   ConfigMask offered[kTunableCollectives];

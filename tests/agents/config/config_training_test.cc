@@ -100,7 +100,8 @@ TEST(ConfigTraining, WhereTheCostModelIsRightNcclIsLeftAlone) {
   EXPECT_LT(summaries[0].share_worse, 0.02);
 }
 
-// Two configs that take the same time differ by this much in a sweep, so a promise of less says nothing.
+// Noise makes two equally fast configs differ in a sweep. A promised gain below that difference means
+// nothing.
 TEST(ConfigTraining, ThePromiseAskedForGrowsWithTheNoiseOfTheSweep) {
   ConfigTrainingSettings settings = Short();
   settings.iterations = 1;
@@ -115,7 +116,8 @@ TEST(ConfigTraining, ThePromiseAskedForGrowsWithTheNoiseOfTheSweep) {
   EXPECT_NEAR(gate(0.001), 1.03, 1e-4);
   EXPECT_GT(gate(0.1), 1.05);
   EXPECT_GT(gate(0.2), gate(0.1));
-  // A sweep whose budget ends early has two repeats. Each half then has one, and no spread.
+  // A sweep whose budget ends early has two repeats. Each half then has one repeat, so no spread can be
+  // computed.
   EXPECT_NEAR(gate(0.001, 2), 1.03, 1e-4);
   EXPECT_GT(gate(0.2, 2), gate(0.2));
   EXPECT_GT(gate(0.2, 3), gate(0.2));

@@ -16,8 +16,8 @@
 namespace dynamiccl::agents {
 namespace {
 
-// The effect of a config in an invented world: one channel helps where calls are slow and take up the step,
-// and costs a little elsewhere; LL costs everywhere.
+// The effect of a config in an invented world. One channel helps if calls are slow and take up the step;
+// otherwise it costs a little. LL always costs.
 double TrueEffect(const MeasuredEffect& effect) {
   double log_ratio = effect.config.protocol == Protocol::kLL ? 0.2 : 0.0;
   if (effect.channel_count == ChannelCount::kOne)
@@ -84,7 +84,7 @@ TEST(EffectTraining, PredictsFabricsThatItDidNotSee) {
   const auto predicted = PredictHeldOut(samples, {});
   const EffectErrors errors = ErrorsOf(samples, predicted);
   EXPECT_EQ(errors.fabrics, 8u);
-  // The fabrics with the least and the greatest slowness lie outside of what the others say.
+  // The fabrics with the least and the greatest slowness are not judged: the others do not cover theirs.
   EXPECT_EQ(errors.judged, samples.size() * 6 / 8);
   EXPECT_LT(errors.predicted, errors.nothing / 2);
 }
@@ -118,8 +118,7 @@ TEST(EffectTraining, GivesThePolicyIntegersThatPredictTheSame) {
   EXPECT_LT(off / static_cast<double>(samples.size()), 0.03);
 }
 
-// `ab --effects` states the size of the calls, and the role where they had one. A job's leader states
-// neither.
+// `ab --effects` states the size of the calls and, if known, their role. A job's leader asks without either.
 TEST(EffectTraining, JobsGetAnswersFromEffectsThatSayMoreThanJobsDo) {
   MeasurementFile file = World();
   for (MeasuredEffect& effect : file.effects) {

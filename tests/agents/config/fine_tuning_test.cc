@@ -15,7 +15,7 @@
 namespace dynamiccl::agents {
 namespace {
 
-// The new site's times are farther from the cost model.
+// The old and the new site. The times of the new site are farther from the cost model.
 std::vector<ConfigSample> OldSite() {
   return SamplesOf(KeysOf({test::MakeSweep({.seed = 1, .topologies = 1})}));
 }

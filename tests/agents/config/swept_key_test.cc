@@ -30,7 +30,7 @@ TEST(KeysOf, CellsThatCannotBeSplitAreLeftOut) {
   EXPECT_TRUE(KeysOf({OneKey({0, 0})}).empty());
 }
 
-// A file may hold several rows of one cell, such as those of two sweeps at different loads.
+// A file may hold several rows of one key and config, for example from two sweeps at different loads.
 TEST(KeysOf, OfSeveralRowsOfACellTheFirstCounts) {
   MeasurementFile file = OneKey({10, 10});
   Measurement slow = file.rows[0], by_default = file.rows[0], slow_default = file.rows[0];

@@ -15,8 +15,8 @@ constexpr CollectiveConfig kRingLL{Algorithm::kRing, Protocol::kLL, 1};
 constexpr CollectiveConfig kTreeLL{Algorithm::kTree, Protocol::kLL, 1};
 constexpr CollectiveConfig kRingSimple{Algorithm::kRing, Protocol::kSimple, 4};
 
-// The default takes 100; one config looks best when picked and is not, the other is 20 % better than the
-// default.
+// The default config takes 100. Ring/LL looks best in the half that picks, but takes 110 in the half that
+// judges. Tree/LL takes 80 in both.
 SweptKey Key() {
   SweptKey key;
   key.topology = "t";
@@ -59,7 +59,8 @@ TEST(Regret, MoreThanFivePercentSlowerCountsAsWorse) {
   EXPECT_NEAR(summaries[0].worst_slowdown, 0.1, 1e-12);
 }
 
-// Four repeats of the judging half, `spread` apart.
+// Returns a config whose judging half has four repeats: their mean is `us`, and neighbours differ by the
+// share `spread` of it.
 SweptConfig Repeated(const CollectiveConfig& config, double us, double spread) {
   SweptConfig swept{config, {us, us}};
   for (int i = 0; i < 4; ++i) swept.values.push_back(static_cast<float>(us * (1 + spread * (i - 1.5))));

@@ -22,7 +22,7 @@ std::vector<CallSequence> AllStages() {
 TEST(StructureAccuracy, APolicyThatKnowsNothingIsUnknownEverywhere) {
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kLL);
   const StructureAccuracy accuracy = JudgePolicy(*policy, AllStages());
-  // But what a tiny AllReduce is, its size tells.
+  // The size of a tiny AllReduce tells its role without any policy.
   const auto scalar = static_cast<size_t>(Role::kScalar);
   EXPECT_EQ(accuracy.role.right, accuracy.role_confusion[scalar][scalar]);
   EXPECT_EQ(accuracy.role.wrong, 0u);
@@ -40,12 +40,12 @@ TEST(StructureAccuracy, RulesKnowAllButTheSecondStageFromTheFirst) {
 
 TEST(StructureAccuracy, CallsOfOneGroupAreJudgedByWhatWasKnownBeforeIt) {
   std::vector<CallSequence> sequences = AllStages();
-  // The whole run as one group: nothing is known before it.
+  // The whole run is one group, so nothing is known before it.
   for (CallSequence& sequence : sequences) {
     for (IssuedCall& issued : sequence.calls) issued.call.call_number = 0;
   }
   const StructureAccuracy accuracy = JudgeRules(sequences);
-  // But what a tiny AllReduce is, its size tells.
+  // The size of a tiny AllReduce tells its role without any history.
   const auto scalar = static_cast<size_t>(Role::kScalar);
   EXPECT_EQ(accuracy.role.right, accuracy.role_confusion[scalar][scalar]);
   EXPECT_EQ(accuracy.role.unknown, accuracy.role.calls() - accuracy.role.right);

@@ -23,7 +23,8 @@ struct Layer {
   at::Tensor inputs, weights;
 };
 
-// Forget gates that are open and candidates of one sign, so that cells count.
+// Returns a layer whose forget gates are open and whose candidates have mostly one sign, so that the cells
+// grow up to the bound.
 Layer RandomLayer(uint64_t seed) {
   at::Generator generator = at::detail::createCPUGenerator(seed);
   at::Tensor inputs = at::empty({kSequences, kCalls, 4 * kHidden}).uniform_(-1, 2, generator);
@@ -32,7 +33,7 @@ Layer RandomLayer(uint64_t seed) {
   return {inputs.requires_grad_(true), weights.clone().requires_grad_(true)};
 }
 
-// The definition, by LibTorch's own operations and their gradients.
+// The definition of the LSTM in LibTorch's own operations, which also give its gradients.
 at::Tensor Defined(const Layer& layer, double bound) {
   at::Tensor hidden = at::zeros({kSequences, kHidden}), cell = hidden;
   std::vector<at::Tensor> outputs;
@@ -45,7 +46,7 @@ at::Tensor Defined(const Layer& layer, double bound) {
   return at::stack(outputs, 1);
 }
 
-// Of a sum in which every output has a weight of its own.
+// Compares the gradients of a weighted sum of the outputs. Each output has its own weight.
 void ExpectSameGradients(const Layer& layer, const at::Tensor& a, const at::Tensor& b) {
   const at::Tensor weights = at::empty_like(a).uniform_(-1, 1, at::detail::createCPUGenerator(9));
   const std::vector<at::Tensor> of = {layer.inputs, layer.weights};
@@ -66,7 +67,7 @@ TEST(BoundedLstm, IsTheDefinitionWithItsGradients) {
 TEST(BoundedLstm, WithoutAReachedBoundIsLibTorchs) {
   const Layer layer = RandomLayer(2);
   const at::Tensor state = at::zeros({1, kSequences, kHidden}), none = at::zeros({4 * kHidden});
-  // The inputs as they are: times one.
+  // The identity as weights, so that at::lstm uses the inputs as they are.
   const at::Tensor unit = at::eye(4 * kHidden);
   const std::vector<at::Tensor> states = {state, state}, weights = {unit, layer.weights, none, none};
   const at::Tensor output = std::get<0>(at::lstm(layer.inputs, states, weights, /*has_biases=*/true,

@@ -53,8 +53,8 @@ TEST(SequencesOf, UnlabelledCommunicatorsTeachNothing) {
   EXPECT_TRUE(SequencesOf(trace, "x").empty());
 }
 
-// The structure agent of a job sees no sends and receives, so the tokens of a trace must be those of the
-// collectives alone.
+// The structure agent of a job does not see sends and receives. So a trace with them must have the tokens of
+// its collectives alone.
 TEST(SequencesOf, HaveTheTokensOfAJobThatAlsoSendsAndReceives) {
   const std::vector<IssuedCall> collectives = GenerateZeroCalls(Workload(3));
   std::vector<IssuedCall> calls;
@@ -76,7 +76,8 @@ TEST(SequencesOf, HaveTheTokensOfAJobThatAlsoSendsAndReceives) {
     EXPECT_EQ(of_trace.Next(sequences[0].calls[i].call), of_job.Next(collectives[i].call)) << "call " << i;
 }
 
-// Gradients of bfloat16, summed in one group, become lone sums of float32.
+// NCCL asks about the size of each call, but not about its data type, operation or group. Here one group of
+// bfloat16 calls becomes single calls of float32.
 TEST(AsQuestions, KeepOnlyWhatATunerIsAsked) {
   const std::vector<IssuedCall> calls = GenerateZeroCalls(Workload(2));
   CallSequence asked{"run", calls};

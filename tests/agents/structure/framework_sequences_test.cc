@@ -48,7 +48,7 @@ TEST(FrameworkSequences, OnlyCommunicatorsOfTheWholeShardingTellTheStage) {
   const auto run = RunOf({"megatron", "gpt:layers=2,hidden=64", {.data = 4, .tensor = 2}, {}}, 2);
   ASSERT_TRUE(run);
   const auto sequences = SequencesOf(*run, "x");
-  // All ranks, the copies of a shard, the shards of a copy.
+  // One sequence for all ranks, one for the copies of a shard and one for the shards of a copy.
   ASSERT_EQ(sequences.size(), 3u);
   for (const CallSequence& sequence : sequences) {
     const bool copies = sequence.calls.front().call.n_ranks == 4;

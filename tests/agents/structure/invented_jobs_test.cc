@@ -34,7 +34,7 @@ bool Has(const std::vector<WireOperation>& step, Role role, Phase phase = Phase:
   });
 }
 
-// Over the communicator that the model is divided over; what each owner sends for itself counts as its part.
+// Returns the number of elements that this role's calls have over the communicators of `axis`.
 int64_t ElementsOf(const std::vector<WireOperation>& step, Role role, Axis axis,
                    Phase phase = Phase::kUnknown) {
   int64_t elements = 0;
@@ -45,7 +45,7 @@ int64_t ElementsOf(const std::vector<WireOperation>& step, Role role, Axis axis,
   return elements;
 }
 
-// The second step's calls for this.
+// Returns the second step's calls for this role.
 std::vector<WireOperation> CallsFor(Role role, const ModelShape& model, const InventedHabits& habits) {
   std::vector<WireOperation> calls = InventedRun(model, habits, 2).steps[1];
   std::erase_if(calls, [&](const WireOperation& operation) { return operation.role != role; });
@@ -114,7 +114,8 @@ TEST(InventedJobs, AStageHasTheGathersThatItsPartsNeed) {
   }
 }
 
-// Gradients of every parameter are summed and every updated part is gathered, once a step or once a pass.
+// The gradients of every parameter are summed, and every updated part is gathered, once per step or once per
+// pass.
 TEST(InventedJobs, EveryParameterIsSummedAndComesBack) {
   for (uint64_t seed = 0; seed < kJobs; ++seed) {
     const InventedJob job = JobOf(seed);
@@ -122,7 +123,7 @@ TEST(InventedJobs, EveryParameterIsSummedAndComesBack) {
     const Axis axis = job.habits.second_copies ? Axis::kData : job.habits.world.ShardAxis();
     const int64_t own = OwnElements(job);
     const int64_t passes = job.habits.each_pass ? job.habits.micro_steps : 1;
-    // An AllReduce that is too small to be told from a scalar counts as one.
+    // A very small AllReduce looks like a scalar, so it is counted as one.
     const int64_t summed =
         ElementsOf(step, Role::kGradientReduce, axis) + ElementsOf(step, Role::kScalar, axis);
     EXPECT_GE(summed, own * passes) << seed;
@@ -160,7 +161,8 @@ TEST(InventedJobs, AlikeParametersOfAllBlocksShareAGroup) {
   habits.updated = {.pieces = Pieces::kParameters, .grouping = Grouping::kEqual};
   const auto calls = CallsFor(Role::kPostStepGather, model, habits);
   EXPECT_EQ(calls.size(), model.parameters.size());
-  // Of each block's twelve parameters all three are in one; neighbours of their size may be too.
+  // Each block has twelve parameters. A parameter and its copies in the other two blocks share a group, which
+  // may also have neighbours of their size.
   const auto together = std::count_if(
       calls.begin(), calls.end(), [](const WireOperation& operation) { return operation.group_size >= 3; });
   EXPECT_GE(together, 3 * 12);

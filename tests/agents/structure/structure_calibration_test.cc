@@ -17,7 +17,8 @@ std::vector<CallSequence> Jobs(uint64_t seed) {
   return RandomJobs(plan, random);
 }
 
-// Of a random network, whose answers are hardly ever right: it must fall silent rather than err.
+// The answers of a random network are hardly ever right. Calibration must make it answer "unknown" rather
+// than wrongly.
 TEST(StructureCalibration, WhoKnowsNothingSaysUnknown) {
   const auto policy = test::MakeRandomPolicy(4);
   CalibrateStructure(Jobs(1), {.answers_right = 0.95}, policy->tensors);

@@ -15,8 +15,8 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Without questions: after so few iterations, what is tuned to a site's traces then knows 5.1 % fewer roles
-// than before. The starter, of 10,000 iterations with questions, loses none
+// Trains without questions. With questions and so few iterations, a network that is tuned to a site's traces
+// knows 5.1 % fewer roles than before. The starter, trained in 10,000 iterations with questions, loses none
 // (docs/results/agents-structure.md).
 StructureTrainingSettings Short() {
   StructureTrainingSettings settings;
@@ -68,7 +68,7 @@ TEST(StructureTraining, EqualSeedsGiveEqualWeights) {
 void ExpectDistinctStages(const StructureAccuracy& accuracy) {
   EXPECT_LT(static_cast<double>(accuracy.stage.wrong), 0.2 * static_cast<double>(accuracy.stage.calls()));
   for (const SequenceResult& sequence : accuracy.sequences) {
-    // Stages 1 and 2 issue the same calls: only "unknown" or luck.
+    // Stages 1 and 2 issue the same calls, so no stage can be required of them.
     const bool distinct =
         sequence.true_stage == ZeroStage::kStage0 || sequence.true_stage == ZeroStage::kStage3;
     if (distinct) {
@@ -77,7 +77,6 @@ void ExpectDistinctStages(const StructureAccuracy& accuracy) {
   }
 }
 
-// So short a training gets 0.84 to 0.98 of the roles right, by its seed; the mean of two is judged.
 TEST(StructureTraining, LearnsFromQuestionsFromTheStatedShareOfItsIterationsOn) {
   const auto weights = [](double questions_from, int question_every) {
     StructureTrainingSettings settings = Short();
@@ -95,6 +94,8 @@ TEST(StructureTraining, LearnsFromQuestionsFromTheStatedShareOfItsIterationsOn) 
   EXPECT_FALSE(at::equal(weights(0, 2), weights(0, 1)));
 }
 
+// A training as short as this gets 0.84 to 0.98 of the roles right, depending on its seed. So the mean of two
+// is judged.
 TEST(StructureTraining, RecognisesRolesAndStagesOfUnseenWidths) {
   StructureTrainingSettings another = Short();
   another.seed = 2;
@@ -110,7 +111,7 @@ TEST(StructureTraining, RecognisesRolesAndStagesOfUnseenWidths) {
   EXPECT_GT(right, 0.85);
 }
 
-// Runs of a site that only trains with stage 1: generated jobs of stage 2 issue the same calls.
+// Returns runs of a site that trains only with stage 1. Generated jobs of stage 2 issue the same calls.
 std::vector<CallSequence> RunsOfSite(std::initializer_list<int64_t> widths) {
   std::vector<CallSequence> sequences;
   for (const int64_t hidden : widths) {
@@ -132,8 +133,8 @@ StructureAccuracy Judged(const FloatStructureNetwork& network, const std::vector
 }
 
 // A network that is trained further learns a site's traces and forgets nothing that it knew. A training as
-// short as this one answers most of the site's calls with some seeds and is too unsure with others, so the
-// mean of three seeds is judged.
+// short as this answers most of the site's calls with some seeds, but answers "unknown" too often with
+// others. So the mean of three seeds is judged.
 TEST(StructureTraining, LearnsASitesTracesOnTopOfWhatItKnew) {
   const at::Tensor before = Trained().hidden_weights.detach().clone();
   double stage = 0, role = 0;
@@ -166,7 +167,7 @@ TEST(StructureExport, IntegersChooseAsFloats) {
   const StructureAgreement agreement = CompareStructure(Trained(), policy.tensors, UnseenRuns(), 48);
   EXPECT_GT(agreement.role, 0.98);
   EXPECT_GT(agreement.phase, 0.98);
-  // Between stages 1 and 2, which are alike, the last bit decides.
+  // Stages 1 and 2 issue the same calls, so the last bit decides between them.
   EXPECT_GT(agreement.stage, 0.8);
 }
 

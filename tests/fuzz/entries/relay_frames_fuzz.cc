@@ -13,7 +13,7 @@ namespace {
 
 using namespace dynamiccl;
 
-// Two segments that are made once. Reset sets only their counters back.
+// Two segments that are made once. Reset only clears their counters.
 struct Segments {
   std::shared_ptr<Segment> own = *Segment::Create(2);
   std::shared_ptr<Segment> shadow = *Segment::Create(2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses the formats with one JSON object a line. FUZZED_TEXT_FORMAT selects the format. Input: the lines.
+// Parses the formats with one JSON object per line. FUZZED_TEXT_FORMAT selects the format. Input: the lines.
 // The entry adds the end line with count and hash if it is missing.
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
-   One AllReduce over NCCL's C API by RANK of WORLD_SIZE; the unique id goes through the file $UNIQUE_ID. */
+   Makes one AllReduce with NCCL's C API as rank RANK of WORLD_SIZE ranks. The unique id is passed in the file
+   $UNIQUE_ID. */
 #include <host_stream.h>
 #include <nccl_api.h>
 #include <phase_marker.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""plugin/startup in programs of a stand-in for torch: what is applied, what is left alone, and that a program starts as ever."""
+"""Tests plugin/startup with a stand-in for torch: what it applies, what it must not change, and that programs start."""
 import hashlib
 import json
 import os
@@ -17,7 +17,7 @@ sys.path.insert(0, STARTUP)
 from dynamiccl_settings import agreement  # noqa: E402
 
 DDP = "torch/nn/parallel/distributed.py"
-# The part of torch's class that the hook touches. {arguments} are the constructor's.
+# The part of torch's class that the hook changes. {arguments} are those of the constructor.
 PARALLEL = """
 class Handle:
     def remove(self): pass
@@ -234,7 +234,7 @@ class Startup(Program):
         self.assertIn("cannot agree", report["settings"]["ddp.bucket_cap_mb"]["reason"])
 
 
-# The part of FSDP2 that the hook touches.
+# The part of FSDP2 that the hook changes.
 SHARD = """
 class FSDPModule: pass
 def fully_shard(module, *, mesh=None, reshard_after_forward=None):
@@ -265,7 +265,7 @@ class Fsdp2(Program):
         self.write("torch/distributed/fsdp/__init__.py", "from ._fully_shard import FSDPModule, fully_shard\n")
         self.write("torch/distributed/_composable/fsdp/__init__.py", "from .fully_shard import FSDPModule, fully_shard\n")
         self.write(self.NEW, SHARD)
-        # Newer releases keep the old name and take what it defines from the new place.
+        # Newer releases keep the old module, which imports everything from the new one.
         self.write(self.OLD, "from torch.distributed.fsdp import FSDPModule, fully_shard\n")
         self.write("model.py", MODULE)
 
@@ -307,7 +307,7 @@ class Fsdp2(Program):
                 self.assertEqual((out, err), ("sharded a True None\nwatched\n", ""))
 
 
-# The part of DeepSpeed that the hook touches.
+# The part of DeepSpeed that the hook changes.
 DEEPSPEED = """
 import argparse, json
 __version__ = "0.0.0"
@@ -335,7 +335,7 @@ def initialize(args=None, model=None, config=None, config_params=None):
 
 
 class DeepSpeed(Program):
-    """DeepSpeed gets a copy of the configuration with the settings; the program's own stays as it is."""
+    """DeepSpeed must get a copy of the configuration with the settings. The program's own must not change."""
 
     def setUp(self):
         super().setUp()
@@ -350,7 +350,7 @@ class DeepSpeed(Program):
         """)
 
     def train(self, zero, by, **settings):
-        """Runs a program that gives its configuration as a dictionary or a file, and says whether it changed."""
+        """Runs a program that passes its configuration as a dictionary or a file, and prints whether it changed."""
         self.write("ds.json", json.dumps({"zero_optimization": zero}))
         given = {"config": "config=config", "config_params": "config_params=config", "path": "config='ds.json'",
                  "args": "args=args"}[by]
@@ -396,7 +396,7 @@ class DeepSpeed(Program):
 
 
 class Store:
-    """What the agreement uses of a store of torch."""
+    """The part of torch's store that the agreement uses."""
 
     def __init__(self):
         self._values, self._changed = {}, threading.Condition()
@@ -424,7 +424,7 @@ class Store:
 
 class Agreement(unittest.TestCase):
     def verdicts(self, tokens, world=None, delays=None, limit_s=10):
-        """The answers of ranks with these tokens, of which each comes after its delay."""
+        """Returns the answers to ranks with these tokens. Each rank asks after its delay."""
         store, answers = Store(), [None] * len(tokens)
 
         def ask(rank):

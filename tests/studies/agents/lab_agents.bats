@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# dynamiccl-lab-agents: every command on something small. LAB_AGENTS is the program, TRAINED the folder of
+# Tests every command of dynamiccl-lab-agents on small inputs. LAB_AGENTS is the program, TRAINED the folder of
 # tests/agents/train_policy.sh.
 
 setup() {

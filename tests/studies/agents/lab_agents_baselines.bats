@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# dynamiccl-lab-agents: the commands that train every baseline, which takes minutes. LAB_AGENTS is the program, TRAINED the
-# folder of tests/agents/train_policy.sh.
+# Tests the commands of dynamiccl-lab-agents that train every baseline, which takes minutes. LAB_AGENTS is the program,
+# TRAINED the folder of tests/agents/train_policy.sh.
 
 setup() {
   cd "$BATS_TEST_TMPDIR"

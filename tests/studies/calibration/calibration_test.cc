@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps made from known constants: the calibrations must find them again.
+// Tests with sweeps that are made from known constants. The calibrations must find these constants.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -35,7 +35,8 @@ CostModelInput Model(int n_nodes) {
   return model;
 }
 
-// Every config at every size takes what `model` says; the library's default is Ring/LL on one channel.
+// Adds the times of all configs at all sizes as `model` predicts them. The library's default is Ring/LL on
+// one channel.
 void AddRows(MeasurementFile& file, const std::string& topology, const CostModelInput& model) {
   file.contexts.push_back({topology, model});
   for (const Collective collective : {Collective::kAllReduce, Collective::kAllGather}) {
@@ -103,7 +104,7 @@ TEST(ChoiceMap, ACalibratedDefaultOfTheTrueModelIsNeverMuchWorseThanTheBest) {
   EXPECT_NE(Markdown(map).find("12 cells"), std::string::npos);
 }
 
-// What the rules say of a call; leaves NCCL alone where none matches.
+// Returns the rules' config for a call. It leaves the call to NCCL if no rule matches.
 CollectiveConfig ByRules(const OverrideRules& rules, Collective collective, uint64_t bytes) {
   const OverrideRule* const rule = rules.Match({.collective = collective, .bytes = bytes, .n_ranks = 2});
   return rule == nullptr ? kLeaveNcclAlone : rule->config;

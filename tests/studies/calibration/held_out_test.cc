@@ -12,7 +12,7 @@
 namespace dynamiccl {
 namespace {
 
-// Ring alone, with noise that repeats know of.
+// Returns times of Ring and Tree with noise. The stated spread of the repeats is the same noise.
 TimedSystem MadeUp(double noise) {
   System truth{.name = "t", .source = "t", .ranks_per_node = 4, .max_channels = 1};
   truth.path(Algorithm::kRing, Protocol::kSimple) = {10, 2, 15, 100, 20, 0};
@@ -54,8 +54,8 @@ TEST(HeldOut, TimesOfTheFormulasAreForeseenAndLinesAreNot) {
   EXPECT_EQ(result->order.calls, 5u * 10);
 }
 
-// The line by hand. At the middle of the logarithms it is the geometric mean. From 10 at 4 ranks to 30 at 8
-// it goes on to 90 at 16, and from 40 at 16 and 30 at 8 back to 22.5 at 4.
+// The line is computed by hand, in logarithms. In the middle between two rank counts it is the geometric
+// mean. It continues from 10 at 4 ranks and 30 at 8 to 90 at 16, and from 40 at 16 and 30 at 8 to 22.5 at 4.
 TEST(HeldOut, TheLineInRanksGoesThroughTheTwoNearest) {
   TimedSystem system{.name = "three", .cells = {}};
   for (const auto& [ranks, us] : {std::pair(4, 10.0), {8, 30.0}, {16, 40.0}}) {
@@ -74,8 +74,8 @@ TEST(HeldOut, RepeatsAreReportedAsTheDataHaveThem) {
   EXPECT_NEAR(SummarizeErrors(result->errors.at(LeftOut::kBetween).repeats).median, std::exp(0.1) - 1, 1e-9);
 }
 
-// Ring alone. The residual of each size wanders over the doublings of the ranks with a deviation of 0.3, of
-// which 0.85 is left after a doubling.
+// Returns times of Ring with a residual of deviation 0.3 for each size. When the ranks double, the residual
+// changes at random, and 0.85 of it remains.
 TimedSystem Wandering(unsigned seed) {
   System truth{.name = "t", .source = "t", .ranks_per_node = 4, .max_channels = 1};
   truth.path(Algorithm::kRing, Protocol::kSimple) = {10, 2, 15, 100, 20, 0};
@@ -98,7 +98,7 @@ TimedSystem Wandering(unsigned seed) {
   return system;
 }
 
-// The intervals are to hold nine of ten times. The tolerance of five percentage points is three standard
+// Intervals must contain nine of ten times. The tolerance of five percentage points is three standard
 // deviations of the share for 342 times.
 TEST(HeldOut, IntervalsHoldNineOfTenTimes) {
   HeldOutResult all;
@@ -134,7 +134,7 @@ TEST(HeldOut, SummariesAreMedianAndMean) {
   EXPECT_DOUBLE_EQ(SummarizeErrors({0.3, 0.1, 0.2, 1.0}).mean, 0.4);
 }
 
-// docs/results/simulator.md, MareNostrum5.
+// The bounds are those of docs/results/simulator.md for MareNostrum5.
 TEST(HeldOut, MareNostrum5) {
   TimedSystems systems;
   ASSERT_TRUE(systems.Read(CALIBRATION_SAMPLES "/mn5_h100_allreduce_forced_algo.csv"));
@@ -149,7 +149,8 @@ TEST(HeldOut, MareNostrum5) {
   EXPECT_GE(result->order.Tau(), 0.85);
 }
 
-// The same page, Alps: better than the line between the neighbouring rank counts, on the same cells.
+// The same page on Alps: the errors are smaller than those of the line between neighbouring rank counts, for
+// the same times.
 TEST(HeldOut, Alps) {
   DYNAMICCL_NEED_DATA(table, "unified/nccl_tests_unified.csv.gz");
   TimedSystems systems;
@@ -157,7 +158,7 @@ TEST(HeldOut, Alps) {
   HeldOutResult alps;
   for (const TimedSystem& system : systems.Take()) {
     if (!system.name.starts_with("cscs-alps-gh200 / ")) continue;
-    // One setting's intervals: those of all five take half a minute.
+    // Judges the intervals of one setting only, because those of all five take half a minute.
     const bool judged = system.name.find("/ default") != std::string::npos;
     const auto result = EvaluateHeldOut(system, {}, judged ? Intervals::kJudged : Intervals::kNotJudged);
     ASSERT_TRUE(result) << Describe(result.error());

@@ -36,7 +36,7 @@ TEST(RandomClusters, EqualSeedsGiveEqualFilesAndOthersDiffer) {
                         other = Made({.count = 3, .seed = 2});
   EXPECT_EQ(one, same);
   EXPECT_FALSE(one.rows == other.rows);
-  // A longer list begins with the shorter one.
+  // A longer list must begin with the rows of a shorter one.
   const MeasurementFile longer = Made({.count = 4});
   EXPECT_TRUE(std::equal(one.rows.begin(), one.rows.end(), longer.rows.begin()));
 }
@@ -66,7 +66,7 @@ TEST(RandomClusters, EveryClassHasEachClassOfTheRangeOnceForEveryCollective) {
     classes[{row.topology, row.collective}].insert(SizeClassOf(row.bytes).index);
   }
   EXPECT_EQ(classes.size(), 2u * 3);
-  // 14 octaves of four, and the last size.
+  // 14 octaves with four size classes each, and the largest size.
   const int first = SizeClassOf(4 << 10).index;
   for (const auto& [line, indexes] : classes) {
     EXPECT_EQ(indexes.size(), 14u * 4 + 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps made with a known best: the audit must find its gain, and none where there is none.
+// Tests with sweeps whose best config is known. The audit must find its gain, and must find none if there is
+// none.
 #include "studies/headroom/headroom.h"
 
 #include <gtest/gtest.h>
@@ -82,7 +83,7 @@ TEST(Headroom, FindsNoneWhereAllArmsAreEqual) {
       sweep.Row("t", bytes, {Algorithm::kRing, Protocol::kLL, channels}, false, 100);
   }
   const HeadroomRow row = Whole(sweep.Cells());
-  EXPECT_GT(row.mean_naive, 0.05);  // picking and timing on the same repeats invents a gain
+  EXPECT_GT(row.mean_naive, 0.05);  // picking and timing by the same repeats pretends a gain
   EXPECT_NEAR(row.mean_gain, 0, 0.01);
   EXPECT_LT(row.clear, 12u);
   EXPECT_NEAR(row.median_noise, 0.1 * std::log2(std::exp(1)) * 1.2533 * std::sqrt(2.0 / 6), 0.015);
@@ -93,7 +94,7 @@ TEST(Headroom, ALossByPickingIsALoss) {
   cell.arms[kDefaultArm] = {{100, 100}, 2};
   cell.arms["Ring"] = {{90, 120}, 2};
   const CellHeadroom headroom = HeadroomOf(cell);
-  EXPECT_NEAR(headroom.gain, std::log2(100.0 / 120) / 2, 1e-9);  // the other way round it keeps the default
+  EXPECT_NEAR(headroom.gain, std::log2(100.0 / 120) / 2, 1e-9);  // the other half keeps the default
   EXPECT_FALSE(headroom.clear_gain());
 }
 
@@ -119,7 +120,7 @@ TEST(PublishedTimes, SettingsOfAMachineAreArmsOfOneCell) {
   EXPECT_EQ((*cells)[0].system, "alps / 2.23");
   EXPECT_EQ((*cells)[0].arms.at(kDefaultArm).halves[1], 104);
   EXPECT_EQ((*cells)[0].arms.at("CROSS_NIC_1").repeats, 2);
-  EXPECT_EQ((*cells)[1].arms.at(kDefaultArm).halves[0], 20);  // env1, the first by name
+  EXPECT_EQ((*cells)[1].arms.at(kDefaultArm).halves[0], 20);  // the time of env1, the first by name
 }
 
 TEST(PublishedTimes, ForcedAlgorithmsStandBesideTheOpenChoice) {
@@ -129,7 +130,7 @@ TEST(PublishedTimes, ForcedAlgorithmsStandBesideTheOpenChoice) {
   for (const ArmCell& cell : *cells) EXPECT_EQ(cell.arms.size(), 3u);
 }
 
-// Two places of one stated fabric: the arm that halves the time of one doubles that of the other.
+// Two places with the same stated fabric. The arm that halves the time in one place doubles it in the other.
 std::vector<ArmCell> Opposites(double noise, int sizes) {
   Sweep sweep(noise);
   sweep.Topology("normal");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl-lab tradeoffs` and `capped`: the search, the arms, and small runs of both commands.
+// Tests `dynamiccl-lab tradeoffs` and `capped`: the search, the arms, and small runs of both commands.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,8 @@ TEST(LargestThatFits, AFailureEndsIt) {
 }
 
 TEST(Ladder, CountsTheParametersOfTheModel) {
-  // The small model of the tests has 2 blocks of 64 at a sequence of 32: 12 x 64^2 + 13 x 64 a block.
+  // The tests' small model has 2 blocks of width 64 and a sequence length of 32. Each block has 12 x 64^2 +
+  // 13 x 64 parameters.
   EXPECT_EQ((LadderRung{16, {.layers = 2, .heads = 4}}.parameters(32)),
             2 * 49984 + (512 + 32 + 2) * 64 + 256);
 }
@@ -73,7 +74,7 @@ TEST(Tradeoffs, EveryChoiceHasTwoSidesAndNeedsItsRanks) {
   EXPECT_EQ(Tradeoffs({}, "/tmp", 1).size() + 7, Tradeoffs({}, "/tmp", 2).size());
 }
 
-// Runs `dynamiccl-lab ...` with --json, and reads that back.
+// Runs `dynamiccl-lab ...` with --json. Returns the file that it wrote.
 Json StudyJson(const std::string& words) {
   const zero::TemporaryFolder folder;
   const std::string json = (folder / "study.json").string();
@@ -101,10 +102,10 @@ TEST(Tradeoffs, MeasuredBytesAreThoseOfTheStages) {
   };
   EXPECT_EQ(peak("optimizer states", "without", "moments"), 2 * peak("optimizer states", "with", "moments"));
   EXPECT_GT(peak("parameters", "without", "parameters"), 0);
-  EXPECT_EQ(peak("parameters", "with", "parameters"), 0);  // fp32: the master weights are the shard
+  EXPECT_EQ(peak("parameters", "with", "parameters"), 0);  // in fp32 the master weights are the shard
   EXPECT_GT(peak("parameters", "with", "gathered"), peak("gather", "without", "gathered"));
   EXPECT_GT(peak("buffers", "without", "buckets"), peak("buffers", "with", "buckets"));
-  // The paper's volumes: 3 Psi less the root against 2 Psi.
+  // The paper's volumes are 3 Psi and 2 Psi. Here the former is 3 Psi - root.
   const double ratio = row("parameters", "with").at("sent_bytes_a_step").get<double>() /
                        row("parameters", "without").at("sent_bytes_a_step").get<double>();
   EXPECT_GT(ratio, 1.2);
@@ -116,8 +117,8 @@ int64_t ParametersOf(const Json& row) {
   return row.at("parameters").get<int64_t>();
 }
 
-// The bounds are the paper's: of the 16 bytes a parameter in fp32, 4 ranks divide 8 in stage 1, 12 in stage 2
-// and all of them in stage 3.
+// The bounds follow from the paper. In fp32 each parameter takes 16 bytes, and the 4 ranks divide 8 of them
+// in stage 1, 12 in stage 2 and all in stage 3.
 TEST(Capped, HigherStagesTrainLargerModels) {
   const Json study =
       StudyJson("capped -n 4 --memory 2M --steps 4 --batch 4 --sequence 16 --eval-every 2 --seeds 2");
@@ -145,7 +146,7 @@ TEST(Capped, HigherStagesTrainLargerModels) {
   }
 }
 
-// Buckets of a quarter of the gradients leave room for a larger model than one bucket for all of them.
+// Buckets for a quarter of the gradients leave room for a larger model than one bucket for all gradients.
 TEST(Capped, SmallerBucketsLeaveRoomForALargerModel) {
   const std::string run = "capped -n 1 --memory 1M --batch 1 --steps 1 --layers 1 --sequence 16";
   const Json one = StudyJson(run), small = StudyJson(run + " --bucket-bytes 16K");
@@ -153,7 +154,8 @@ TEST(Capped, SmallerBucketsLeaveRoomForALargerModel) {
   EXPECT_GT(ParametersOf(small.at("rows")[2]), ParametersOf(one.at("rows")[2]));
 }
 
-// One sequence a rank: the steps need little memory for activations, and so must the evaluation.
+// With one sequence per rank, the steps need little memory for activations. The evaluation must not need
+// more.
 TEST(Capped, EvaluationTakesNoMoreMemoryThanTheStepsOfASmallBatch) {
   const Json study = StudyJson("capped -n 2 --memory 2M --batch 2 --steps 2 --layers 2");
   ASSERT_TRUE(study.is_object());

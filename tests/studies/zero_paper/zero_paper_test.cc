@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated figures keep what the ZeRO paper says of its measured ones.
+// Tests that the simulated figures show what the ZeRO paper states about its measured figures.
 #include "studies/zero_paper/zero_paper_figures.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,8 @@ SimulatedFigure Figure(int number) {
 
 class ZeroPaper : public ::testing::TestWithParam<int> {};
 
-// docs/results/zero-paper.md says why these do not: both GPU counts have a batch of 48; 20.7 for "below 20".
+// Two statements do not hold in the simulation; docs/results/zero-paper.md has the reasons. For one, both GPU
+// counts have a batch of 48. For the other, the simulated value is 20.7 where the paper states "below 20".
 bool KnownNotToHold(const PaperClaim& claim) {
   return claim.text.starts_with("superlinear from 128 to 256 GPUs") ||
          claim.text.starts_with("the baseline's largest model stays below 20");
@@ -33,7 +34,8 @@ TEST_P(ZeroPaper, ItsStatementsHold) {
 }
 INSTANTIATE_TEST_SUITE_P(Figures, ZeroPaper, ::testing::Values(2, 3, 4, 5, 6, 7, 8));
 
-// Largest errors where the paper prints a figure, so that a change of the model shows.
+// The largest errors where the paper prints a number. A change of the model that makes them larger fails
+// here.
 TEST(ZeroPaperSteps, StayAsNearToThePrintedFigures) {
   const auto errors_below = [](int number, size_t first, size_t last, double bound) {
     const SimulatedFigure figure = Figure(number);
@@ -42,7 +44,7 @@ TEST(ZeroPaperSteps, StayAsNearToThePrintedFigures) {
         EXPECT_LT(std::abs(*figure.points[i].Error()), bound) << figure.points[i].what;
       }
   };
-  errors_below(2, 6, 19, 0.12);  // ZeRO at 100B, and the mean
+  errors_below(2, 6, 19, 0.12);  // ZeRO at 100B, and their mean
   errors_below(4, 0, 99, 0.05);
   errors_below(5, 0, 99, 0.05);
   errors_below(6, 3, 5, 0.15);  // C4 and C5
@@ -53,7 +55,7 @@ TEST(ZeroPaperSteps, ThereIsNoOtherFigure) {
   EXPECT_FALSE(SimulateFigure(9, DescribedSystems()[0], *FindAccelerator("v100")).has_value());
 }
 
-// What the constants were solved from comes out again.
+// The constants were computed from these published runs, so they must give the same times.
 TEST(Accelerators, GiveTheirPublishedRunsBack) {
   const auto tflops = [](const char* name, const BlockWork& work) {
     return ForwardFlops(work) / ForwardNs(*FindAccelerator(name), work) * 1e-3;

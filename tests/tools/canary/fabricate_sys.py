@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the /sys, /proc and nvidia-smi of a machine that NCCL's own topology file describes, for collect_machine.sh.
+"""Makes the /sys, /proc and nvidia-smi of a machine from NCCL's topology file of it, for collect_machine.sh.
 
     fabricate_sys.py TOPOLOGY.xml FOLDER [--no-driver] [--switches]
 
-Below FOLDER: sys/, proc/ and bin/nvidia-smi, which answers the two questions of the collector in the form of NVIDIA's
-documentation. A bridge of the topology gets a root port above it and a port below it, as PCIe has them and as NCCL leaves them out.
---no-driver: no nvidia-smi. --switches: NVSwitches are PCI devices, as on DGX and HGX A100 and H100.
+It writes sys/, proc/ and bin/nvidia-smi into FOLDER. This nvidia-smi answers the two queries of the collector in the
+form that NVIDIA documents. NCCL's topology leaves out PCIe ports, so each PCI device gets a port above it.
+--no-driver: writes no nvidia-smi.
+--switches: adds an NVSwitch as a PCI device, as on DGX and HGX A100 and H100.
 """
 import argparse
 import pathlib
@@ -35,7 +36,7 @@ class Fabricator:
         link.symlink_to(path)
 
     def port(self, parent, numa, element):
-        """A root port or a bridge's port, of the speed of what is below it."""
+        """Makes a root port or a bridge's port, with the speed of the device below it. Returns its path."""
         self.ports += 1
         path = parent / f"0001:{self.ports // 8:02x}:{self.ports % 8 + 1:02x}.0"
         self.device(path, numa, **{"class": "0x060400"}, vendor="0x8086", device="0x347a", subsystem_vendor="0x8086",
@@ -68,7 +69,7 @@ class Fabricator:
     def cpus(self, root):
         cpu = root.find("cpu")
         family = int(cpu.get("familyid"))
-        # NCCL and Linux add the extended family of the processor in different places.
+        # NCCL and Linux add the processor's extended family to its family in different ways.
         family = family if family < 15 or family % 16 != 15 else 15 + family // 16
         write(self.folder / "proc/cpuinfo", f"processor\t: 0\nvendor_id\t: {cpu.get('vendor')}\ncpu family\t: {family}\n"
               f"model\t\t: {cpu.get('modelid')}\nmodel name\t: a processor\n\nprocessor\t: 1\n")

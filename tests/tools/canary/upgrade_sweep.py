@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `dynamiccl canary` over every upgrade by one release in the cache, on ordinary machines, and lists what was grave.
+"""Runs `dynamiccl canary` on every upgrade by one release in the cache, and lists all grave differences.
 
     tests/tools/canary/upgrade_sweep.py build/release/bin/dynamiccl --since 2.21 >sweep.txt
 
-Each line is one upgrade in one world with its verdict and what is grave; a table by world follows, as Markdown. Cells are
-kept by the canary, so a sweep that was ended goes on where it stopped. WORLD arguments limit it: `dgx_h100:2x8`, `2x8`.
+Each line is one upgrade in one world, with its verdict and its grave differences. A Markdown table by world follows. By
+default, the worlds are those of ordinary machines. Arguments such as `dgx_h100:2x8` or `2x8` select worlds. The canary
+keeps its results, so a sweep that was interrupted continues where it stopped.
 """
 
 import argparse
@@ -53,7 +54,7 @@ def judge(program, machine, world, before, after):
 
 
 def table(counts):
-    """Markdown of verdicts by world, with their sums."""
+    """Returns a Markdown table of the verdicts by world, with their sums."""
     rows = [("", *VERDICTS)]
     rows += [(world, *(by_verdict[one] for one in VERDICTS)) for world, by_verdict in counts.items()]
     rows.append(("all", *(sum(by_verdict[one] for by_verdict in counts.values()) for one in VERDICTS)))

@@ -1,14 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the cases of cases.json: NVIDIA's NCCL itself over the stand-in for CUDA under a setting, then `dynamiccl receipt` on what
-it logged and on the job's environment.
+"""Runs the cases of cases.json, and compares what `dynamiccl receipt` states about each with what is expected.
+
+A case runs NVIDIA's NCCL over the stand-in for CUDA, under the settings of the case. `dynamiccl receipt` then reads
+NCCL's log and the job's environment.
 
     tests/tools/receipt/run_cases.py BUILD_FOLDER [--only WORDS] [--markdown]
 
-A case with `standing` is a seeded misconfiguration: right where the setting's receipt has that standing and says these words. A case
-with `clean` has nothing wrong: a receipt that says "not in effect" of anything is a false statement, and the named ones must be as
-said. `program` is one of the driver's (tests/real_nccl/driver), `collectives` unless given. Cases with `files` hold what the job wrote. Exit codes: 0 all right, 1 something is not, 2 usage, 3 a release was not fetched and
-nothing else is wrong.
+The fields of a case:
+  standing  The case is a seeded misconfiguration. It passes if the receipt of `setting` has this standing and contains
+            the text of `says`.
+  clean     Nothing is wrong in the case. It fails if any receipt says "not in effect", or if a named setting has
+            another standing than the one given here.
+  program   The program of the driver (tests/real_nccl/driver) that runs. The default is `collectives`.
+  files     The files that a job wrote. Nothing is run.
+
+Exit codes: 0 all cases passed, 1 a case failed, 2 wrong usage, 3 no case failed but a release was not fetched.
 """
 import argparse
 import functools
@@ -30,8 +37,8 @@ def assignments(environment):
 
 @functools.cache
 def own_shared_memory():
-    """Words in front of a command that give it a /dev/shm of its own, because an NCCL that crashes leaves its segments behind. None
-    where the machine does not allow it."""
+    """Returns the arguments that give a command its own /dev/shm. An NCCL that crashes leaves its segments behind in
+    /dev/shm. The list is empty if the machine does not allow this."""
     for option in ("-m", "-rm"):
         words = ["unshare", option, "sh", "-c", 'mount -t tmpfs tmpfs /dev/shm && exec "$@"', "sh"]
         if subprocess.run([*words, "true"], capture_output=True, check=False).returncode == 0:
@@ -40,7 +47,7 @@ def own_shared_memory():
 
 
 def run_nccl(build, case, folder):
-    """Writes nccl.log, even where NCCL fails; None where the release is not there."""
+    """Runs the case and writes nccl.log, even if NCCL fails. Returns None if the release was not fetched."""
     command = [*own_shared_memory(), build / "tests/real_nccl_case", case["release"], case["machine"], case["world"]]
     if "program" in case:
         command.append(f"--program={case['program']}")
@@ -84,12 +91,12 @@ def words_of(receipt):
 
 
 def is_about(receipt, setting):
-    """A setting is named as NAME, or as NAME=VALUE where several values were asked for."""
+    """`setting` is NAME, or NAME=VALUE if several values were asked for."""
     return setting in (receipt["setting"], f"{receipt['setting']}={receipt['asked']}")
 
 
 def faults_of(case, found):
-    """What is wrong with the receipts of a case, as sentences."""
+    """Returns a sentence for each fault in the receipts of a case."""
     if "clean" in case:
         faults = [f"false: {one['setting']}={one['asked']} {words_of(one)}" for one in found if one["standing"] == "not in effect"]
         for setting, standing in case["clean"].items():

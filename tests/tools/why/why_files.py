@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the files of why_statements_test.py in a few lines each, apart from the program's importers."""
+"""Reads the files of why_statements_test.py in a few lines each, independently of the program's importers."""
 
 import csv
 import gzip
@@ -20,14 +20,14 @@ PAIRS = {"Send", "Recv", "SendRecv", "AlltoAll", "Scatter", "Gather"}
 
 
 class Facts:
-    """What a file holds, as this test reads it."""
+    """The contents of a file as this test reads them."""
 
     def __init__(self, calls=(), ranks=0, here=1, library="", steps=(), device=None, framework=""):
         self.calls, self.ranks, self.here, self.library = list(calls), ranks, here, library
         self.steps, self.device, self.framework = list(steps), device, framework
         self.more_ranks = False  # True if the file mentions ranks but not their number.
         self.times = None  # The times that nccl-tests printed.
-        self.dropped = 0  # calls that the profiler dropped
+        self.dropped = 0  # The number of calls that the profiler dropped.
         self.hides_ranks = False  # True if the file does not state the number of ranks.
         self.all_calls = None  # The calls of all ranks, if they are not those of the first rank.
         self.used = Counter()  # For example "Ring LL x8": the first rank's calls with this choice of NCCL.
@@ -35,14 +35,14 @@ class Facts:
         self.choosable = None
 
     def chosen(self):
-        """Calls for which NCCL chooses an algorithm, and those whose algorithm the file does not name."""
+        """Returns how many calls NCCL chooses an algorithm for, and for how many the file lacks it."""
         calls = self.choosable
         if calls is None:
             calls = sum(1 for c in self.all_calls or self.calls if c.name not in PAIRS and c.n_ranks != 1)
         return calls, calls - sum(self.used.values())
 
     def missing(self):
-        """The kinds of sentences about what the file does not show."""
+        """Returns the kinds of the sentences about facts that the file lacks."""
         if self.times:
             return {"sweep"}
         kinds = {"pilot"} | ({"dropped"} if self.dropped else set())
@@ -60,7 +60,7 @@ class Facts:
 
 
 def spelled(algorithm, protocol, channels=0):
-    """A config as the program spells it: "Ring LL128 x8"."""
+    """Returns a config in the program's spelling, such as "Ring LL128 x8"."""
     name = {"NVLSTREE": "NVLSTree", "NVLS": "NVLS", "PAT": "PAT"}.get(algorithm.upper(), algorithm.capitalize())
     protocol = protocol.capitalize() if protocol.upper() == "SIMPLE" else protocol.upper()
     return f"{name} {protocol}" + (f" x{channels}" if channels else "")
@@ -79,7 +79,7 @@ def collective(name):
 
 
 def length(intervals):
-    """Length of the union of (begin, end)."""
+    """Returns the length of the union of intervals (begin, end)."""
     covered, end = 0, float("-inf")
     for low, high in sorted(intervals):
         covered += max(0, high - max(low, end))
@@ -170,7 +170,7 @@ def inspector(path):
 
 
 def nccl_log(path):
-    """The calls of the rank whose lines come first in the log of NCCL."""
+    """Reads the calls of the rank whose lines come first in a log of NCCL."""
     text = text_of(path)
     pattern = re.compile(r"(\S+) NCCL INFO (\w+): opCount [0-9a-f]+ sendbuff \S+ recvbuff \S+(?: acc \S+)? count (\d+) "
                          r"datatype (\d+) .*?comm (0x[0-9a-f]+) \[nranks=(\d+)\]")
@@ -202,8 +202,8 @@ def nccl_log(path):
 
 
 def nccl_profiler(path):
-    """The array of NCCL's example plugin. A collective lasts from the first start of its channels to their last stop, on the
-    GPU's clock if the events have it."""
+    """Reads the array of NCCL's example plugin. A collective lasts from the first start of its channels to their last
+    stop, on the GPU's clock if the events have it."""
     used = Counter()
     calls, channels, ranks, quoted = [], [], set(), re.compile(r'(:\s*)([A-Za-z]\w*)(?=[,}])')
     text = quoted.sub(r'\1"\2"', text_of(path)).rstrip().rstrip("],")  # The plugin may leave the array open.
@@ -231,7 +231,7 @@ def nccl_profiler(path):
 
 
 def aicb(path):
-    """AICB's table: a call a row, and a step ends with each row "epoch_end". Groups may have no size."""
+    """Reads AICB's table. Each row is a call, and a step ends at a row "epoch_end". Groups may have no size."""
     lines = text_of(path).splitlines()
     world = re.match(r"\[rank0 ~ rank(\d+)\]", lines[0])
     begin = next(i for i, line in enumerate(lines) if line.startswith("comm_type"))
@@ -250,7 +250,7 @@ def aicb(path):
 
 
 def simai(path):
-    """SimAI's workload: each layer has a collective of the forward pass, of the input's and of the weights' gradient."""
+    """Reads SimAI's workload. A layer has collectives for its forward pass and for two gradients: input and weights."""
     lines = text_of(path).splitlines()
     numbers = {key: int(value) for key, value in re.findall(r"(\w+): (\d+)", lines[0])}
     calls = []
@@ -282,14 +282,14 @@ def execution_trace(path):
 
 
 def standing_job(_):
-    """What traces/samples/README.md says of the job."""
+    """Returns what traces/samples/README.md states about the job."""
     facts = Facts([Call("AllReduce", 4000, 4, None, None, 0)] * 12, 4, 4, "NCCL 2.30.7")
     facts.choosable = 0  # `why` asks only imported files for the algorithms.
     return facts
 
 
 def nccl_tests(path):
-    """The times of nccl-tests, by place (out of place, in place), as rows of (bytes, us)."""
+    """Reads the times of nccl-tests, by place (out of place, in place), as rows of (bytes, us)."""
     text = text_of(path)
     rows = ([], [])
     number = r"\s+([\d.]+)"

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what `dynamiccl why` states with values that this file computes from the same files by itself.
+"""Compares the statements of `dynamiccl why` with values that this test computes independently from the same files.
 
-Every line about the job, its time, the library's choices, changes to try and what is missing must be a statement that is
-known here, and each number in it must be that of the file. A statement without a check is an error, and so is a sentence on
-something missing that should stand there and does not. Files of DYNAMICCL_DATA are read where it is set.
-DYNAMICCL_BIN is the program.
+This test must know every statement about the job, its time, the library's choices, changes to try and missing facts.
+Each number in a statement must be that of the file. A statement without a check is an error. It is also an error if a
+sentence about a missing fact is absent. If DYNAMICCL_DATA is set, its files are read too. DYNAMICCL_BIN is the program.
 """
 
 import json
@@ -25,14 +24,14 @@ DATA = os.environ.get("DYNAMICCL_DATA", "")
 
 
 def shortened(size):
-    """FormatBytes of the program: 4 KiB is "4K"."""
+    """Formats bytes like FormatBytes of the program: 4 KiB is "4K"."""
     unit = max(size.bit_length() - 1, 0) // 10
     text = f"{size / (1 << 10 * unit):.2f}".rstrip("0").rstrip(".")
     return text + ["", "K", "M", "G", "T", "P", "E"][unit]
 
 
 class Statements:
-    """Checks the lines of one answer. Each method named check_* returns the pattern and the function of one statement."""
+    """Checks the statements of one answer. PATTERNS names the method that checks each statement."""
 
     def __init__(self, test, facts):
         self.test, self.facts = test, facts
@@ -41,7 +40,7 @@ class Statements:
         self.test.assertAlmostEqual(float(stated), computed, delta=0.51 * 10**-digits)
 
     def step_calls(self):
-        """Collectives of the most frequent step, and how many steps have exactly them."""
+        """Returns the collectives of the most frequent step, and how many steps have exactly these collectives."""
         collectives = [c for c in self.facts.calls if c.name not in PAIRS]
         steps = self.facts.steps
         if len(steps) > 1:
@@ -95,7 +94,7 @@ class Statements:
         self.test.assertEqual(pairs, Counter(c.name for c in self.facts.calls if c.name in PAIRS))
 
     def step_time(self, found):
-        """The median from the first call of a step to that of the next, of steps with the same calls."""
+        """Checks the median time from the first call of a step to the first call of the next step."""
         starts = [min(c.begin for c in self.facts.calls if low <= c.begin < high)
                   for low, high in zip(self.facts.steps, self.facts.steps[1:] + [float("inf")])]
         times = [b - a for a, b in zip(starts, starts[1:])]
@@ -141,7 +140,7 @@ class Statements:
             self.near(found["gbps"], alike[0].bytes * factor / statistics.median(c.us for c in alike) / 1e3, 1)
 
     def bandwidth(self, found):
-        """The best bandwidth of one place, and the smallest size that reaches half of it."""
+        """Checks the best bandwidth of one place, and the smallest size that reaches half of it."""
         n = int(found["ranks"])
         self.test.assertEqual((found["name"], n), (self.facts.times["name"], self.facts.ranks))
         factor = {"AllReduce": 2 * (n - 1) / n, "Broadcast": 1, "Reduce": 1}.get(found["name"], (n - 1) / n)
@@ -157,14 +156,14 @@ class Statements:
         self.test.assertIn((found["gbps"], found["at"], found["half"]), expected)
 
     def used(self, found):
-        """The configs that most calls have, first those of more calls, then by name."""
+        """Checks the most frequent configs, in the order of their number of calls and then by name."""
         ordered = sorted(self.facts.used.items(), key=lambda item: (-item[1], item[0]))
         texts = [f"{config} for {n} call{'' if n == 1 else 's'} (by nccl)" for config, n in ordered]
         self.test.assertEqual(found["list"], ", ".join(texts[:3]) + (", and others" if len(texts) > 3 else ""))
         self.test.assertEqual(bool(found["first"]), self.facts.here > 1)
 
     def tunable(self, found):
-        """What the recorder noted of each call of the only recorded sample: all are tunable, and none was timed."""
+        """Checks the only recorded sample. The recorder noted that all its calls are tunable; none was timed."""
         self.test.assertEqual((found["share"], self.facts.here), ("100.0", 4))
 
     def untimed(self, found):
@@ -184,7 +183,7 @@ class Statements:
         self.test.assertEqual(bool(found["one"]), self.facts.choosable is not None and bool(self.facts.used))
 
     def no_change(self, found):
-        """A step must be known to repeat, and its calls to be timed."""
+        """Checks that steps repeat and that calls are timed, which this statement requires."""
         self.test.assertEqual(found["least"], "1")
         self.test.assertGreater(len(self.facts.steps), 1)
         self.test.assertTrue(any(c.us for c in self.facts.calls))
@@ -218,7 +217,7 @@ class Statements:
     ]
 
     RECORD = r"`(?:DYNAMICCL_TIMES=all )?dynamiccl record -o job\.ctrace -- LAUNCH`"
-    # Patterns of the sentences about missing facts, by kind.
+    # Patterns and checks of the sentences about missing facts, by kind.
     MISSING = {
         "untimed": (r"The times of (?P<calls>.*) \((?P<share>\d+) % of the bytes\), which no time above contains: a "
                     r"profiler trace of PyTorch\.", untimed),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the exported file back with a decoder of protobuf's wire format that shares no code with the writer.
+// Reads the exported file back with a decoder of protobuf's wire format. The decoder shares no code with the
+// writer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,14 +59,14 @@ Message Decode(std::string_view bytes) {
   return message;
 }
 
-// The first message is GlobalMetadata, the others are Nodes.
+// Decodes a file. The first message is GlobalMetadata, and all others are nodes.
 std::vector<Message> DecodeFile(std::string_view bytes) {
   std::vector<Message> messages;
   while (!bytes.empty()) messages.push_back(Decode(TakeDelimited(bytes)));
   return messages;
 }
 
-// Returns an attribute of a node, stored as a number under the field of its type.
+// Returns an attribute of a node. It is a number in the field for its type.
 uint64_t AttributeOf(const Message& node, const std::string& name, uint64_t field) {
   for (auto [at, end] = node.texts.equal_range(10); at != end; ++at) {
     const Message attribute = Decode(at->second);
@@ -117,7 +118,7 @@ TEST(ChakraTrace, NamesBothEndsOfSendsAndReceives) {
   issued.call.collective = Collective::kRecv;
   builder.Add(CallRecord(0, issued));
   const auto messages = DecodeFile(ExportChakra({{builder.section()}})->files.at(0).content);
-  std::map<uint64_t, std::pair<uint64_t, uint64_t>> ends;  // node type -> from, to
+  std::map<uint64_t, std::pair<uint64_t, uint64_t>> ends;  // source and destination, by node type
   for (size_t i = 1; i < messages.size(); ++i) {
     if (messages[i].number(3) == 4) continue;
     ends[messages[i].number(3)] = {AttributeOf(messages[i], "comm_src", kInt32),
@@ -126,7 +127,8 @@ TEST(ChakraTrace, NamesBothEndsOfSendsAndReceives) {
   EXPECT_EQ(ends, (std::map<uint64_t, std::pair<uint64_t, uint64_t>>{{5, {1, 2}}, {6, {2, 1}}}));
 }
 
-// For any trace the written file can be read, ids increase, and nodes depend on earlier ones only.
+// For any trace, the written file must be readable, ids must increase, and nodes must depend only on earlier
+// ones.
 TEST(ChakraTrace, IsAlwaysASoundGraph) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     Trace trace = AnyTrace(seed);
@@ -145,7 +147,7 @@ TEST(ChakraTrace, IsAlwaysASoundGraph) {
     for (const ExportedFile& file : exported->files) {
       uint64_t last = 0;
       for (const Message& node : DecodeFile(file.content)) {
-        if (node.numbers.empty()) continue;  // the metadata
+        if (node.numbers.empty()) continue;  // this is the metadata
         EXPECT_GT(node.number(1), last);
         last = node.number(1);
         for (const uint64_t before : node.all(5)) EXPECT_LT(before, last);

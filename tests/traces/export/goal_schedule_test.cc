@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses the schedule by its grammar and executes it. A send ends only when its message is received, which is
-// the hardest case.
+// Parses the schedule by its grammar and executes it. A send ends only when its message is received. This is
+// the case in which schedules hang most easily.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,7 +64,7 @@ bool Ready(const std::map<std::string, Operation>& rank, const Operation& operat
                                         [&](const std::string& label) { return rank.at(label).done; });
 }
 
-// Returns a receive that is ready for what rank `from` sends, or null.
+// Returns a receive that is ready for this message of rank `from`, or null.
 Operation* PartnerOf(const Operation& send, int from, std::map<std::string, Operation>& peer) {
   for (auto& [label, operation] : peer) {
     if (operation.kind == 'r' && operation.peer == from && operation.tag == send.tag &&
@@ -157,7 +157,7 @@ TEST(GoalSchedule, BroadcastBeginsAndReduceEndsAtTheRoot) {
   }
 }
 
-// Random calls on a communicator of all and on pairs, with exchanges of neighbours between them.
+// Random calls on a communicator of all ranks and on pairs, with exchanges between neighbours.
 TEST(GoalSchedule, MixedCallsEndOnEveryRank) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     std::mt19937_64 random(seed);

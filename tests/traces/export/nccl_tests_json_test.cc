@@ -50,7 +50,7 @@ TEST(NcclTestsJson, TakesTheTimeOfTheRankThatWaitedLeast) {
   EXPECT_EQ(row["size"], 1 << 20);
   EXPECT_EQ(row["count"], (1 << 20) / 4);
   EXPECT_EQ(row["type"], "float");
-  EXPECT_DOUBLE_EQ(row["out_of_place"]["time"], 20.0);  // of 10 and 30
+  EXPECT_DOUBLE_EQ(row["out_of_place"]["time"], 20.0);  // the mean of 10 and 30
   EXPECT_DOUBLE_EQ(row["out_of_place_per_iter"]["min_us"], 10.0);
   EXPECT_EQ(row["out_of_place_per_iter"]["times_us"], (std::vector<double>{10.0, 30.0}));
   EXPECT_DOUBLE_EQ(row["out_of_place"]["alg_bw"], (1 << 20) / 20e3);

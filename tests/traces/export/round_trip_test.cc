@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exports traces for other tools and imports them again. They must be the same as far as the other format can
-// hold them; each test says how far that is. JSON lines are exact: tests/traces/format/trace_json_test.cc.
+// Exports traces for other tools and imports them again. What the other format can hold must be unchanged;
+// each test states what that is. JSON lines hold everything: tests/traces/format/trace_json_test.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,12 +37,13 @@ class RoundTrip : public testing::Test {
   std::string folder_;
 };
 
-// Chakra has no type of its own for SendRecv, and writes it as an all-to-all.
+// Chakra has no node type for SendRecv. The export writes it as an all-to-all.
 constexpr Collective kKinds[] = {Collective::kBroadcast,     Collective::kReduce,    Collective::kAllGather,
                                  Collective::kReduceScatter, Collective::kAllReduce, Collective::kAllToAll,
                                  Collective::kSend,          Collective::kScatter,   Collective::kGather};
 
-// Returns a job of four ranks with random calls on the world and on pairs. All times are whole microseconds.
+// Returns a job of four ranks with random calls on the world and on pairs. All times are in whole
+// microseconds.
 Trace RandomJob(uint64_t seed) {
   constexpr int32_t kRanks = 4;
   Trace trace;
@@ -77,9 +78,9 @@ Trace RandomJob(uint64_t seed) {
   return trace;
 }
 
-// Chakra holds: which calls, their total bytes, group sizes, peers, order, times and durations in whole
-// microseconds. It holds no types, operators, roots, labels and call numbers of its own; issue times count
-// from the trace's start.
+// Chakra holds the calls, their total bytes, group sizes, peers and order, and their times and durations in
+// whole microseconds. It does not hold types, operators, roots, labels or call numbers. Issue times count
+// from the start of the trace.
 TEST_F(RoundTrip, ChakraKeepsCallsSizesGroupsPeersAndTimes) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     const Trace trace = RandomJob(seed);
@@ -109,11 +110,12 @@ TEST_F(RoundTrip, ChakraKeepsCallsSizesGroupsPeersAndTimes) {
   }
 }
 
-// nccl-tests holds: for each collective, size and number of ranks the single times, and the release.
+// For each collective, size and number of ranks, nccl-tests holds the single times. It also holds the
+// release.
 TEST_F(RoundTrip, NcclTestsJsonKeepsEveryTime) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Trace trace = RandomJob(seed);
-    // One size of each collective, so that rows have several times; ranks agree in their durations.
+    // Each collective has one size, so that rows have several times. Ranks have the same durations.
     std::map<std::pair<Collective, int32_t>, std::vector<float>> wanted;
     for (TraceSection& section : trace.sections) {
       std::erase_if(section.records, [](const TraceRecord& record) {
@@ -128,7 +130,7 @@ TEST_F(RoundTrip, NcclTestsJsonKeepsEveryTime) {
     for (const size_t rank : {0, 2}) {
       for (const TraceCall& call : CallsOf(trace.sections[rank]).calls) {
         if (call.issued.call.collective >= Collective::kSendRecv) continue;
-        if (rank == 2 && call.issued.call.n_ranks == 4) continue;  // the world's calls were counted
+        if (rank == 2 && call.issued.call.n_ranks == 4) continue;  // rank 0 has counted the world's calls
         wanted[{call.issued.call.collective, call.issued.call.n_ranks}].push_back(
             static_cast<float>(call.issued.duration_ns) / 1000);
       }

@@ -64,7 +64,7 @@ TEST(ChromeTimeline, AlignsRanksByTheirAnchors) {
   EXPECT_NEAR(starts.at(1) - starts.at(0), 0.050, 1e-9);
 }
 
-// Ranks 1 and 2 of three have a communicator of their own.
+// Ranks 1 and 2 of three ranks have their own communicator.
 TEST(ChromeTimeline, ArrowsJoinTheRanksOfTheCommunicator) {
   Trace trace;
   for (int32_t rank = 0; rank < 3; ++rank) {
@@ -80,7 +80,7 @@ TEST(ChromeTimeline, ArrowsJoinTheRanksOfTheCommunicator) {
     }
     trace.sections.push_back(builder.section());
   }
-  trace.sections[1].opened = {0, 1000};  // issues after rank 2
+  trace.sections[1].opened = {0, 1000};  // rank 1 issues after rank 2
   const Json json = Json::parse(TextOf(ExportChromeTimeline(trace)));
   std::map<std::string, int> ends;
   for (const Json& event : json["traceEvents"]) {
@@ -100,7 +100,7 @@ TEST(Exports, TakeAnyTraceAndAreNamedOnce) {
     EXPECT_TRUE(names.insert(exporter.name).second);
     for (uint64_t seed = 0; seed < 20; ++seed) {
       const auto exported = ExportTrace(AnyTrace(seed), exporter.name);
-      if (exporter.name == "goal" && !exported) continue;  // random communicators lack ranks
+      if (exporter.name == "goal" && !exported) continue;  // random communicators do not have all their ranks
       ASSERT_TRUE(exported) << exporter.name << ": " << exported.error().message;
       EXPECT_EQ(exporter.folder, exported->files.empty() || !exported->files[0].name.empty());
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the table back with the rules' own parser. It must answer as the trace's tuner did.
+// Reads the exported table with the rules' own parser. It must answer as the trace's tuner did.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ void AddDecision(SectionBuilder& builder, uint64_t number, Collective collective
   call.call_number = number;
   call.collective = collective;
   call.bytes = bytes;
-  // The builder sets the time of asking: later ones are later.
+  // The builder sets the time of asking, in the order of the records.
   builder.Add(DecisionRecord(0, call, {.asked_ns = 0, .config = config}));
 }
 

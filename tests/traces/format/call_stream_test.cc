@@ -21,7 +21,7 @@ std::vector<TraceCall> Streamed(const TraceSection& section) {
   return calls;
 }
 
-// Requires equal calls with equal answers and steps.
+// Requires equal calls, with equal answers and steps.
 void ExpectSame(const std::vector<TraceCall>& streamed, const std::vector<TraceCall>& whole) {
   ASSERT_EQ(streamed.size(), whole.size());
   for (size_t i = 0; i < whole.size(); ++i) {
@@ -34,8 +34,8 @@ void ExpectSame(const std::vector<TraceCall>& streamed, const std::vector<TraceC
   }
 }
 
-// Returns a section in which every field has few values, so that keys occur again and answers come before and
-// after their calls.
+// Returns a section whose fields have few different values. So the same keys occur again, and answers come
+// before and after their calls.
 TraceSection Crowded(uint64_t seed) {
   std::mt19937_64 random(seed);
   SectionBuilder builder(0, 2);

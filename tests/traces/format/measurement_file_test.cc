@@ -19,7 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Returns a number of any finite bit pattern, so that round trips meet denormals and long fractions.
+// Returns a number with random bits that is finite. So round trips include denormals and long fractions.
 float AnyFloat(std::mt19937_64& random) {
   const float value = std::bit_cast<float>(static_cast<uint32_t>(random()) & 0x7fffffffu);
   return std::isfinite(value) ? value : 1.5f;
@@ -96,7 +96,7 @@ MeasuredEffect AnyEffect(std::mt19937_64& random, const std::string& topology) {
   return effect;
 }
 
-// Returns a file with times of calls and effects on steps.
+// Returns a file with times of calls and with effects on steps.
 MeasurementFile AnyFileWithEffects(uint64_t seed) {
   std::mt19937_64 random(seed);
   MeasurementFile file = AnyFile(seed);
@@ -174,7 +174,7 @@ TEST(MeasurementFile, OneThatCannotBeWrittenWholeLeavesTheOldOneAndNoOther) {
   std::filesystem::create_directories(folder);
   const std::string path = folder / "sweep.measurements";
   ASSERT_TRUE(WriteMeasurementFile(path, AnyFile(1)));
-  // The process may write no file longer than this, which stands for a full disk.
+  // A limit on the size of files takes the place of a full disk.
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const rlimit little{.rlim_cur = 100, .rlim_max = before.rlim_max};
@@ -205,8 +205,8 @@ TEST(MeasurementFile, EveryFlippedBitIsAnError) {
     std::string damaged = text;
     damaged[random() % text.size()] ^= static_cast<char>(1 << (random() % 7));
     const auto parsed = ParseMeasurements(damaged, "x");
-    // A flip inside the end line may leave its meaning (the case of a hex digit never does): then nothing was
-    // lost.
+    // A flipped bit in the end line may leave the meaning unchanged, but not one that changes the case of a
+    // hex digit. If the file is still read, nothing may be lost.
     if (parsed) {
       EXPECT_EQ(*parsed, AnyFileWithEffects(3));
     }

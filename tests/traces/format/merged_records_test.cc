@@ -22,7 +22,7 @@ Result<Trace> Streamed(const std::vector<Trace>& traces) {
   return ReadTail(*merged, UINT64_MAX / 4);
 }
 
-// Returns the files of a job on two hosts. Any rank may be in any file.
+// Returns the files of a job on two hosts. Each rank is in a random file.
 std::vector<Trace> SpreadJob(uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto world = static_cast<int32_t>(1 + random() % 8);
@@ -57,7 +57,7 @@ TEST(MergedRecords, TwoTracesOfOneRankAreAnError) {
   EXPECT_THAT(streamed.error().message, HasSubstr("two traces of rank 1"));
 }
 
-// Fails at the end of the section with this number.
+// A sink that fails at the end of the section with this number.
 class FailingAtEnd final : public RecordSink {
  public:
   explicit FailingAtEnd(int section) : left_(section) {}
@@ -116,7 +116,7 @@ Status ComparedInPasses(const Trace& trace) {
   return *agree;
 }
 
-// Two ranks issue 100,000 calls each, and one call differs.
+// A job of two ranks with 100,000 calls each. One call may differ.
 class LongJob : public testing::Test {
  protected:
   static constexpr uint64_t kCalls = 100'000;
@@ -162,7 +162,7 @@ TEST_F(LongJob, ACallThatOneRankLacksIsFoundUnlessItsEndOrStartIsMissing) {
   EXPECT_EQ(ComparedInPasses(trace).error().message, CheckRanksAgree(trace).error().message);
 }
 
-// One of two threads issued the odd calls, and its ring kept only the newer half of them.
+// One of two threads issued the calls with odd numbers, and its ring kept only the newer half of them.
 TEST_F(LongJob, RingsThatKeptCallsOfUnlikeTimesAreNoDifference) {
   Trace trace = WithDifference(0, Collective::kAllReduce);
   std::vector<TraceRecord>& records = trace.sections[1].records;

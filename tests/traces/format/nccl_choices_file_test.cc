@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
-// Six digits come back as they are.
+// Returns a number of at most six digits, which text keeps exactly.
 float AnyCost(std::mt19937_64& random) {
   return random() % 7 == 0 ? kNone : static_cast<float>(random() % 1000000) / 1000;
 }
@@ -110,14 +110,15 @@ TEST(NcclChoicesFile, EveryFlippedBitIsAnError) {
     std::string damaged = text;
     damaged[random() % text.size()] ^= static_cast<char>(1 << (random() % 7));
     const auto parsed = ParseNcclChoices(damaged, "x");
-    // A flip inside the end line may leave its meaning: then nothing was lost.
+    // A flipped bit in the end line may leave the meaning unchanged. If the file is still read, nothing may
+    // be lost.
     if (parsed) {
       EXPECT_EQ(*parsed, AnyChoices(5));
     }
   }
 }
 
-// What `text` becomes with one line changed, the end line made anew.
+// Returns the error of a file in which `from` is replaced by `to`.
 std::string ErrorWith(const std::string& from, const std::string& to) {
   std::string text = *FormatNcclChoices(AnyChoices(6));
   const size_t place = text.find(from);

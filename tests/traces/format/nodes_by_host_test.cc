@@ -11,7 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Rank i ran on hosts[i]; all issued one call.
+// Returns a job in which rank i ran on hosts[i]. Each rank issued one call.
 Trace JobOn(const std::vector<std::string>& hosts) {
   Trace trace;
   const auto world = static_cast<int32_t>(hosts.size());

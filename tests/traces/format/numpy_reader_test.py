@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the numpy reader printed in docs/formats/trace.md against a trace and its JSON-lines twin.
+"""Runs the numpy reader that docs/formats/trace.md prints on a trace. Compares it with the same trace as JSON lines.
 
 usage: numpy_reader_test.py DOCS_TRACE_MD TRACE.ctrace TRACE.jsonl     (exit code 77: numpy is missing)
 """

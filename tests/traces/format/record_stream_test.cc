@@ -45,7 +45,7 @@ Status Copy(const std::string& from, Result<std::unique_ptr<RecordWriter>> to) {
   return (*to)->Finish();
 }
 
-// The copies must equal the forms in memory bit for bit.
+// Copies must equal the records in memory bit for bit.
 TEST_F(RecordStream, CopiesEitherFormIntoEither) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     const Trace trace = AnyTrace(seed);
@@ -66,7 +66,7 @@ TEST_F(RecordStream, CutAndDamagedFilesAreErrors) {
   ASSERT_TRUE(WriteTraceArchive(Path("a.ctracez"), trace));
   for (const std::string name : {"a.ctrace", "a.ctracez"}) {
     const std::string whole = Content(Path(name));
-    // A trace that ends between two sections is a shorter one.
+    // A trace that is cut between two sections is a valid, shorter trace.
     std::mt19937_64 random(7);
     for (int i = 0; i < 150; ++i) {
       std::string damaged = whole;
@@ -125,7 +125,7 @@ class HashSink final : public RecordSink {
   XXH3_state_t state_;
 };
 
-// Records of twice the bound: a reader that kept them would exceed it.
+// The records take twice the memory bound. A reader that kept them all would exceed the bound.
 constexpr uint64_t kManyRecords = 2 * kStreamMemory / sizeof(TraceRecord);
 
 Status WriteMany(RecordWriter& writer, RecordSink& same) {
@@ -143,7 +143,7 @@ Status WriteMany(RecordWriter& writer, RecordSink& same) {
   return writer.Finish();
 }
 
-// Returns the largest memory that this process has had so far.
+// Returns the peak memory of this process.
 size_t PeakBytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -153,8 +153,8 @@ size_t PeakBytes() {
   return 0;
 }
 
-// Runs in a process of its own: writes, copies into the other form and back, and reads. Exit code 0: the
-// memory stayed within the bound, and all was right.
+// Run this in a child process. It writes the records, copies them into the other form and back, and reads
+// them. Exit code 0: the memory stayed within the bound, and all records were right.
 int WriteAndReadMany(const std::string& folder) {
   const size_t before = PeakBytes();
   HashSink written, read;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads files of recorders as streams. The records must be those that ReadTrace reads.
+// Reads files of recorders as streams. The records must equal those of ReadTrace.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ class RingStream : public testing::Test {
     EXPECT_TRUE(recorder);
     return std::move(*recorder);
   }
-  // Returns a file as a killed process leaves it: not closed, and opened by nobody.
+  // Returns a file as a killed process leaves it: not closed, and not open in any process.
   std::string Killed() {
     std::filesystem::copy_file(path_, killed_, std::filesystem::copy_options::overwrite_existing);
     return killed_;
@@ -66,12 +66,12 @@ TEST_F(RingStream, RecordsOfAllThreadsAreStreamedInTheOrderInWhichTheyAreRead) {
       int64_t now = 0;
       for (uint64_t i = 0; i < 5000; ++i) {
         now += static_cast<int64_t>(random() % 3);
-        // A call is recorded after the answers to its group.
+        // A call's record comes after the answers to its group.
         recorder->Append(CallAt(now - static_cast<int64_t>(random() % 50), i));
       }
     };
     recorder->Append(CommunicatorRecord(0, {.id = 7, .rank = 1, .n_ranks = 2, .n_nodes = 1}, 10));
-    // Each thread lives until all have begun, so that it has a ring of its own.
+    // Each thread lives until all have begun, so that each has its own ring.
     std::latch begun(4);
     std::vector<std::jthread> threads;
     for (uint64_t seed = 1; seed < 5; ++seed)
@@ -114,7 +114,7 @@ TEST_F(RingStream, ATornRecordIsLostAndACallThatDidNotReturnIsShown) {
   EXPECT_EQ(streamed->missing().replaced, 36u);
 }
 
-// The records of such a file may change between two passes, so it must be read at one moment.
+// The records of such a file may change between two passes. So they must be read at once.
 TEST_F(RingStream, AFileThatIsStillWrittenIsNotStreamed) {
   auto recorder = Record(64);
   recorder->Append(CallAt(1, 1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests clocks with known skew and drift: what is issued at one moment must come out as one moment.
+// Tests clocks with known skew and drift. Events at the same moment must get the same time.
 #include "traces/format/section_clock.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace dynamiccl {
 namespace {
 
-// A machine whose monotonic clock began at `skew_ns` and runs (1 + drift) as fast as true time.
+// A machine whose monotonic clock began at `skew_ns` and runs (1 + drift) times as fast as true time.
 struct Machine {
   int64_t skew_ns;
   double drift;
@@ -40,7 +40,7 @@ TEST(SectionClock, TakesSkewAndDriftAway) {
     const SectionClock clock(machine.Section(opened, closed, real_error));
     EXPECT_FALSE(clock.was_set());
     const int64_t moment = opened + static_cast<int64_t>(random() % static_cast<uint64_t>(closed - opened));
-    // An hour in doubles is exact to a nanosecond; the two roundings of the machine are another two.
+    // An hour as a double is exact to a nanosecond. The machine's two roundings add two more.
     EXPECT_NEAR(static_cast<double>(clock.RealTime(machine.Monotonic(moment)) - moment - real_error), 0, 3.0);
   }
 }

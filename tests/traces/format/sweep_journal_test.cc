@@ -56,7 +56,7 @@ TEST_F(SweepJournalTest, GathersTheRepeatsOfACell) {
   EXPECT_EQ(journal->measured.library, "lib 1");
   ASSERT_EQ(journal->measured.rows.size(), 2u);
   EXPECT_EQ(journal->measured.rows[0].microseconds, (std::vector<float>{1.5f, 2.5f, 1, 2}));
-  EXPECT_EQ(journal->seconds, 2.5);  // the slice instead of its visits, and the visit after it
+  EXPECT_EQ(journal->seconds, 2.5);  // the time of the slice, not of its visits, plus the visit after it
   EXPECT_EQ(journal->promises.at("t"), 0.125);
   EXPECT_FALSE(journal->complete.at("t"));
   EXPECT_FALSE(journal->torn);
@@ -90,7 +90,8 @@ TEST_F(SweepJournalTest, AnyFlippedByteBeforeTheLastRecordIsSaid) {
   WriteSome();
   const std::string whole = Content();
   const size_t last = whole.rfind('\n', whole.size() - 2) + 1;
-  // The newline before the last record is left out: without it the two are one torn record at the end.
+  // The newline before the last record is not damaged. Without it, the last two records would be one torn
+  // record.
   for (size_t at = 0; at + 1 < last; ++at) {
     std::string damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ 1);

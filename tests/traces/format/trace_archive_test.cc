@@ -28,12 +28,12 @@ Bytes Archive(const Trace& trace) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Reads through the reader that every command uses, which recognises archives by content.
+// Reads by the reader that every command uses. It recognises archives by their content.
 Result<Trace> Parse(const Bytes& bytes, TraceReading reading = TraceReading::kStrict) {
   return ParseTrace(bytes, "x.ctracez", reading);
 }
 
-// Returns a trace like that of a recorder: noise in times and durations, and the calls of a step repeated.
+// Returns a trace like that of a recorder. Times and durations are noisy, and the calls of a step repeat.
 Trace ManyRecords(size_t records) {
   std::mt19937_64 random(5);
   SectionBuilder builder(0, 8);
@@ -81,7 +81,7 @@ TEST(TraceArchive, EveryBitComesBack) {
   EXPECT_EQ(*Parse(Archive({})), Trace());
 }
 
-// Archives from before the field `replaced` have the shorter description.
+// Archives that are older than the field `replaced` have the shorter description.
 TEST(TraceArchive, DescriptionsAreLongerOnlyWithReplacedRecords) {
   Trace trace = ManyRecords(100);
   const auto description_bytes = [&] {
@@ -104,7 +104,7 @@ TEST(TraceArchive, SeveralBlocksComeBackAndAreSmall) {
   const Bytes bytes = Archive(trace);
   EXPECT_EQ(BlocksOf(bytes).size(), 1u + 2 + 1);
   ASSERT_EQ(*Parse(bytes), trace);
-  // 12 and 10 bits of a record are noise.
+  // Each record has 12 and 10 bits of noise, which cannot be compressed.
   EXPECT_LT(static_cast<double>(bytes.size()) / static_cast<double>(trace.sections[0].records.size()), 6.0);
 }
 
@@ -115,7 +115,7 @@ TEST(TraceArchive, EveryTruncationIsAnErrorThatNamesItsBlock) {
     const Bytes cut(bytes.begin(), bytes.begin() + static_cast<long>(length));
     const auto parsed = Parse(cut);
     ASSERT_FALSE(parsed) << "length " << length;
-    size_t at = 0;  // the block that the cut hits
+    size_t at = 0;  // offset of the block that is cut
     for (const Block& block : blocks)
       if (block.offset <= length) at = block.offset;
     EXPECT_THAT(parsed.error().message, HasSubstr(fmt::format("x.ctracez: block at byte {}: ", at)));
@@ -147,7 +147,7 @@ TEST(TraceArchive, SalvageLosesTheDamagedBlockAlone) {
   const Bytes bytes = Archive(trace);
   const auto blocks = BlocksOf(bytes);
   ASSERT_EQ(blocks.size(), 5u);
-  for (const size_t place : {size_t{4}, sizeof(ArchiveBlockHeader) + 1000}) {  // header, payload
+  for (const size_t place : {size_t{4}, sizeof(ArchiveBlockHeader) + 1000}) {  // in a header, in a payload
     Bytes damaged = bytes;
     damaged[blocks[2].offset + place] ^= std::byte{1};
     const auto salvaged = Parse(damaged, TraceReading::kSalvage);
@@ -197,7 +197,7 @@ TEST(TraceArchive, SalvageKeepsRecordsWhoseSectionIsGone) {
   EXPECT_FALSE(Parse(damaged, TraceReading::kSalvage));
 }
 
-// The blocks are valid by themselves, but in an order that no writer produces.
+// Each block is valid by itself, but no writer produces this order.
 TEST(TraceArchive, MissingDoubledAndForeignBlocksAreErrors) {
   const Bytes bytes = Archive(ManyRecords(2 * kArchiveBlockRecords));
   const auto blocks = BlocksOf(bytes);
@@ -219,7 +219,7 @@ TEST(TraceArchive, MissingDoubledAndForeignBlocksAreErrors) {
   }
 }
 
-// A hostile file has right checksums over numbers that ask for the whole memory.
+// A hostile file has right checksums, but its numbers ask for all memory.
 TEST(TraceArchive, TakesNoMoreMemoryThanABlock) {
   const Bytes bytes = Archive(ManyRecords(10));
   const Block block = BlocksOf(bytes).at(1);

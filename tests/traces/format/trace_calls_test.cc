@@ -51,7 +51,7 @@ TEST(TraceCalls, JoinsAnswersByCommunicatorCallAndIndex) {
       .asked_ns = 0, .config = {Algorithm::kRing, Protocol::kLL, 2}, .decided_by = DecidedBy::kPolicy};
   const DecisionView second{.asked_ns = 0, .config = {Algorithm::kTree, Protocol::kSimple, 4}};
   builder.Add(CallRecord(0, AllReduce(0, 0, 100)));
-  builder.Add(DecisionRecord(0, AllReduce(0, 1, 200).call, second));  // asked before the second call's record
+  builder.Add(DecisionRecord(0, AllReduce(0, 1, 200).call, second));  // before the second call's record
   builder.Add(CallRecord(0, AllReduce(0, 1, 200)));
   builder.Add(DecisionRecord(0, AllReduce(0, 0, 100).call, first));
   builder.Add(DecisionRecord(0, AllReduce(9, 0, 100).call, first));
@@ -65,7 +65,8 @@ TEST(TraceCalls, JoinsAnswersByCommunicatorCallAndIndex) {
   EXPECT_EQ(calls.without_call, 1u);
 }
 
-// In a group both are numbered from 0. The answer belongs to the collective, whichever comes first.
+// In a group, sends and collectives are each numbered from 0. The answer belongs to the collective, whichever
+// comes first.
 TEST(TraceCalls, ASendOfTheSameGroupDoesNotTakeTheAnswer) {
   for (const bool send_first : {false, true}) {
     SectionBuilder builder(0, 2);
@@ -87,13 +88,13 @@ TEST(TraceCalls, KeepsWhatIsKnownOfMemoryAndOfWaiting) {
   const MemoryView memory{7, uint64_t{3} << 30, uint64_t{80} << 30};
   const WaitedShareView waited{9, 2, Collective::kAllGather, 4096, Role::kParameterGather, 0.375};
   WaitedShareView beyond = waited;
-  beyond.share = -0.2;  // least squares know no borders
+  beyond.share = -0.2;  // a fit by least squares may exceed 0 to 1
   SectionBuilder builder(0, 2);
   builder.Add(MemoryRecord(memory));
   builder.Add(WaitedShareRecord(waited));
   builder.Add(WaitedShareRecord(beyond));
   TraceSection section = builder.section();
-  section.records[section.records.size() - 3].issued_ns = 7;  // the builder has a clock of its own
+  section.records[section.records.size() - 3].issued_ns = 7;  // the builder has its own clock
   section.records[section.records.size() - 2].issued_ns = 9;
   const SectionCalls calls = CallsOf(section);
   EXPECT_EQ(calls.memory, std::vector{memory});
@@ -135,7 +136,7 @@ TEST(TraceCalls, HashIsOfOperationsAlone) {
   SectionBuilder a(0, 2);
   a.Call(5, Collective::kAllReduce, 64).Call(6, Collective::kAllGather, 128);
   SectionBuilder b(1, 2);
-  b.section().records[0].bytes = 0xdef;  // another communicator id
+  b.section().records[0].bytes = 0xdef;  // another id of the communicator
   b.Add(StepRecord({})).Call(0, Collective::kAllReduce, 64).Call(1, Collective::kAllGather, 128);
   EXPECT_EQ(OperationHash(CallsOf(a.section())), OperationHash(CallsOf(b.section())));
   b.Call(2, Collective::kAllGather, 128);
@@ -162,7 +163,8 @@ TEST(TraceMerge, NamesRankAndCallOfADisagreement) {
   EXPECT_FALSE(CheckRanksAgree(TwoRanks(Collective::kAllReduce, 1 << 19)));
 }
 
-// Sends take call numbers, so such ranks are compared by order, which lost records move.
+// Sends also take call numbers. So such ranks are compared by the order of calls, which lost records would
+// shift.
 TEST(TraceMerge, RanksThatSendAreNotComparedWhereRecordsAreMissing) {
   Trace trace = TwoRanks(Collective::kAllReduce, 1 << 20);
   IssuedCall send;

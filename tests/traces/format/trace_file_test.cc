@@ -61,7 +61,7 @@ TEST(TraceFile, EveryFlippedBitOfAFinishedFileIsAnError) {
     auto damaged = bytes;
     damaged[random() % bytes.size()] ^= static_cast<std::byte>(1 << (random() % 8));
     EXPECT_FALSE(Parse(damaged));
-    Parse(damaged, TraceReading::kSalvage);  // must come back
+    Parse(damaged, TraceReading::kSalvage);  // this must return
   }
 }
 
@@ -80,7 +80,7 @@ TEST(TraceFile, SalvageTakesWhatIsWhole) {
   EXPECT_EQ(salvaged->sections[1], trace.sections[1]);
 }
 
-// A later version may lengthen records: this one reads the part that it knows.
+// A later version may make records longer. This version reads the part that it knows.
 TEST(TraceFile, ReadsLongerRecords) {
   Trace trace = AnyTrace(4);
   trace.sections.resize(1);
@@ -141,7 +141,7 @@ TEST_F(RecordedFile, OfARunningProcessIsReadable) {
   EXPECT_TRUE(ReadTrace(path_)->sections[0].closed);
 }
 
-// The file of a killed process was cut while it was copied. Its ring had replaced 872 records before.
+// The file of a killed process was cut while it was copied. Before, its ring had replaced 872 records.
 TEST_F(RecordedFile, DamageOfACutFileLeavesOutReplacedRecords) {
   {
     auto recorder =
@@ -189,7 +189,7 @@ TEST_F(RecordedFile, DamagedAnywhereNeverCrashesTheReader) {
   for (int i = 0; i < 500; ++i) {
     std::string damaged = content;
     for (int flips = 0; flips < 8; ++flips) damaged[random() % 600] = static_cast<char>(random());
-    // A valid checksum over damaged fields: what a hostile file would carry.
+    // Damaged fields with a valid checksum, as a hostile file would have.
     const uint64_t checksum = XXH3_64bits(damaged.data(), offsetof(TraceHeader, checksum));
     std::memcpy(damaged.data() + offsetof(TraceHeader, checksum), &checksum, 8);
     const auto bytes = std::as_bytes(std::span(damaged));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a small trace and its JSON-lines twin for numpy_reader_test.py: write_sample FILE.ctrace FILE.jsonl
+// Writes a small trace, and the same trace as JSON lines, for numpy_reader_test.py: write_sample FILE.ctrace
+// FILE.jsonl
 #include <fstream>
 
 #include "tests/traces/any_trace.h"

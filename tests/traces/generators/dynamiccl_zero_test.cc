@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the generator of this project's trainer with the volumes of docs/zero_memory.md and with the
-// stages' own generator. tests/zero_workloads/recorded_calls_test.cc compares it with the calls of the
-// trainer.
+// Compares the generator of this project's trainer with the volumes of docs/zero_memory.md and with another
+// generator of the stages (tests/support/zero_stages.h). tests/zero_workloads/recorded_calls_test.cc compares
+// it with the calls of the trainer.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -42,7 +42,7 @@ struct Sizes {
   int64_t psi() const { return root + kLayers * block; }
 };
 
-// Every parameter of this model is a multiple of 32; a shard is one of 128.
+// Every parameter of this model is a multiple of 32. Each shard is padded to a multiple of 128.
 Sizes SizesAt(int64_t ranks) {
   const auto padded = [&](int64_t elements) {
     return (elements + 128 * ranks - 1) / (128 * ranks) * (128 * ranks);
@@ -103,7 +103,7 @@ TEST(DynamicclZero, OwnersGetOneCallEach) {
   for (const char* stage : {"1", "2", "3"}) {
     const auto whole = StepOf(model, {.data = 3}, {{"stage", stage}});
     const auto owners = StepOf(model, {.data = 3}, {{"stage", stage}, {"exchange", "owner"}});
-    // Three for each but the call of loss and norm.
+    // Each of the three owners has its own call, except for the one call of loss and norm.
     EXPECT_EQ(owners.size(), 3 * (whole.size() - 1) + 1);
     EXPECT_EQ(Elements(owners, Collective::kReduce, Axis::kData),
               Elements(whole, Collective::kReduceScatter, Axis::kData));
@@ -118,7 +118,7 @@ TEST(DynamicclZero, OneCollectiveAParameter) {
   EXPECT_EQ(step.size(), 2 * model.parameters.size() + 1);
 }
 
-// The same calls as the stages' generator, which knows the trainer's model by heart.
+// The other generator of the stages has the trainer's model built in. Both must make the same calls.
 TEST(DynamicclZero, IsTheStagesGeneratorWhereBothGo) {
   std::mt19937 random(1);
   for (int i = 0; i < 200; ++i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests at random what must hold for every generator: volumes follow the paper's formulas, every gradient is
-// reduced as often as it should be, buckets keep their limits, ranks agree, and wrong input is an error.
+// Tests with random models what must hold for every generator. Volumes must follow the paper's formulas,
+// every gradient must be reduced as often as intended, and buckets must keep their limits. Ranks must agree,
+// and wrong input must be an error.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -80,7 +81,7 @@ int64_t Elements(const std::vector<WireOperation>& operations, Role role, Axis a
   return sum;
 }
 
-// Returns the volume in units of one pass over the ring; an AllReduce is two.
+// Returns the volume in elements. An AllReduce counts twice, because it passes over the ring twice.
 int64_t Volume(const std::vector<WireOperation>& operations) {
   int64_t sum = 0;
   for (const WireOperation& operation : operations) {
@@ -116,12 +117,12 @@ TEST(GeneratorInvariants, VolumesFollowTheFormulas) {
   struct Row {
     const char* framework;
     SettingTexts settings;
-    int64_t psi;  // volume of a step, in multiples of the model
+    int64_t psi;  // volume of a step, as a multiple of the model's parameters
   };
   const Row rows[] = {
       {"ddp", {}, 2},
       {"zero-redundancy", {}, 3},
-      {"deepspeed1", {}, 3},  // AllReduce where the paper has ReduceScatter
+      {"deepspeed1", {}, 3},  // it has an AllReduce in place of the paper's ReduceScatter
       {"deepspeed2", {}, 3},
       {"deepspeed3",
        {{"max_reuse_distance", "0"}, {"param_persistence_threshold", "0"}, {"prefetch_bucket_size", "0"}},
@@ -143,8 +144,9 @@ TEST(GeneratorInvariants, VolumesFollowTheFormulas) {
     const ModelShape model = RandomModel(dice);
     const int ranks = static_cast<int>(dice.Between(1, 7));
     const int64_t volume = Volume(RunOf(row.framework, model, {.data = ranks}, row.settings).steps[2]);
-    // Padding: FSDP2 fills up first dimensions, Megatron-LM parameters to 64 and the end to a multiple of 128
-    // and of the ranks, the others parameters or the end to the ranks.
+    // FSDP2 pads the first dimensions of parameters. Megatron-LM pads parameters to 64, and the end to a
+    // multiple of 128 and of the ranks. The other frameworks pad each parameter or only the end to the number
+    // of ranks.
     int64_t padding = 128 * ranks;
     for (const ParameterShape& parameter : model.parameters)
       padding += 64 + ranks * (1 + parameter.Elements() / parameter.dims.front());
@@ -242,7 +244,7 @@ TEST(GeneratorInvariants, DeepSpeedGathersWhatIsUsedAndNoMoreThanTwice) {
     const int64_t gathered = Elements(run.steps[2], Role::kParameterGather);
     EXPECT_GE(gathered, partitioned);
     EXPECT_LE(gathered, 2 * partitioned);
-    EXPECT_EQ(run.steps[1].size(), run.steps[2].size() + 3);  // the comparison of the records
+    EXPECT_EQ(run.steps[1].size(), run.steps[2].size() + 3);  // the ranks compare what they recorded
   }
 }
 
@@ -255,7 +257,7 @@ TEST(GeneratorInvariants, HybridShardingReducesBetweenTheCopies) {
        {std::pair{"fsdp2", SettingTexts{}}, std::pair{"deepspeed3", SettingTexts{{"hybrid", "mics"}}}}) {
     const GeneratedRun run = RunOf(framework, model, world, settings);
     const int64_t scattered = Elements(run.steps[2], Role::kGradientReduce, Axis::kShard);
-    EXPECT_EQ(scattered, model.Elements()) << framework;  // sizes divide by 4
+    EXPECT_EQ(scattered, model.Elements()) << framework;  // all sizes can be divided by 4
     EXPECT_EQ(Elements(run.steps[2], Role::kGradientReduce, Axis::kReplicate), scattered / 4) << framework;
     EXPECT_EQ(Elements(run.steps[2], Role::kParameterGather, Axis::kData), 0) << framework;
   }
@@ -269,7 +271,7 @@ TEST(GeneratorInvariants, HybridShardingReducesBetweenTheCopies) {
 
 TEST(GeneratorInvariants, MegatronsActivationsCountAsItsLayersDo) {
   const ModelShape model =
-      Model("gpt:layers=5,hidden=64,vocabulary=512,sequence=128");  // more than a scalar for each token
+      Model("gpt:layers=5,hidden=64,vocabulary=512,sequence=128");  // no activation looks like a scalar
   const WorldShape world{.data = 2, .tensor = 4};
   const auto plain = RunOf("megatron", model, world).steps[2];
   EXPECT_EQ(Count(plain, Collective::kAllReduce, Phase::kForward), 1u + 2 * 5 + 3);
@@ -283,7 +285,7 @@ TEST(GeneratorInvariants, MegatronsActivationsCountAsItsLayersDo) {
       RunOf("megatron", model, world,
             {{"recompute", "full"}, {"distribute_saved_activations", "true"}, {"micro_batch", "2"}})
           .steps[2];
-  EXPECT_EQ(Count(saved, Collective::kAllGather, Phase::kBackward), 5u);  // the paper's P_a
+  EXPECT_EQ(Count(saved, Collective::kAllGather, Phase::kBackward), 5u);  // P_a of the paper
   for (const WireOperation& operation : saved) {
     if (operation.collective == Collective::kAllGather && operation.role == Role::kActivation) {
       EXPECT_EQ(operation.elements, 2 * 128 * 64);
@@ -309,7 +311,7 @@ TEST(GeneratorInvariants, MegatronsOverlapMovesCallsAndChangesNone) {
     EXPECT_GT(gathers(buckets).size(), 2u);
     EXPECT_EQ(gathers(buckets), gathers(overlapped));
     const GeneratedRun run = RunOf("megatron", model, world, overlapped);
-    EXPECT_EQ(Elements(run.steps[0], Role::kPostStepGather), 0);  // nothing was updated before step 0
+    EXPECT_EQ(Elements(run.steps[0], Role::kPostStepGather), 0);  // no step has updated anything yet
     for (const WireOperation& operation : run.steps[2]) {
       if (operation.role == Role::kPostStepGather) {
         EXPECT_EQ(operation.phase, Phase::kForward);
@@ -373,7 +375,7 @@ TEST(GeneratorInvariants, TracesOfAllRanksAgreeAndAreWhole) {
     for (const auto& [id, ranks] : members) EXPECT_EQ(std::ssize(ranks), sizes[id]);
     const auto read = ParseTrace(FormatTrace(trace), "trace", TraceReading::kStrict);
     ASSERT_TRUE(read) << read.error().message;
-    EXPECT_EQ(*read, TraceOf(RunOf(framework, model, world), nodes));  // and the same again
+    EXPECT_EQ(*read, TraceOf(RunOf(framework, model, world), nodes));  // the same input gives the same trace
   }
 }
 
@@ -429,7 +431,7 @@ TEST(GeneratorErrors, ModelsFromText) {
   EXPECT_NE(error("gpt:layers=2,layers=3").find("given twice"), std::string::npos);
   EXPECT_NE(error("gpt:heads=2").find("no setting 'heads'"), std::string::npos);
   EXPECT_NE(error("resnet:depth=51").find("18,34,50,101,152"), std::string::npos);
-  EXPECT_EQ(Model("resnet:depth=18").Elements(), 11'689'512);  // torchvision's counts
+  EXPECT_EQ(Model("resnet:depth=18").Elements(), 11'689'512);  // as torchvision counts
   EXPECT_EQ(Model("resnet:depth=152").Elements(), 60'192'808);
   EXPECT_EQ(Model("gpt:vocabulary=50257,tied_head=true").Elements(), 124'439'808);  // GPT-2
   EXPECT_EQ(Model("bert").Elements(), 109'482'240);                                 // bert-base-uncased

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the generators with recorded calls of the frameworks: traces/samples/wire_sequences (PyTorch and
-// DeepSpeed on two ranks) and a public profile of a ResNet-50 under DDP.
+// Compares the generators with recorded calls of the frameworks: those in traces/samples/wire_sequences
+// (PyTorch and DeepSpeed on two ranks) and a public profile of a ResNet-50 under DDP.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,8 +43,8 @@ Collective CollectiveOf(const std::string& function) {
   return Collective::kAllReduce;
 }
 
-// `2x {"ph": "bwd", "fn": "all_reduce", "t": [[789760, "float32"], ...], "op": "SUM", ...}`: the larger of
-// the tensors is the whole.
+// Adds a call of a line such as `2x {"ph": "bwd", "fn": "all_reduce", "t": [[789760, "float32"], ...], "op":
+// "SUM", ...}`. If there are two tensors, the larger one is the whole.
 void AddWrappedCall(const std::string& line, std::vector<Call>& calls) {
   const Collective collective = CollectiveOf(Field(line, "\"fn\": \""));
   const size_t tensors = line.find("\"t\": [[");
@@ -66,8 +66,8 @@ int64_t ProductOf(const std::string& line) {
   return product;
 }
 
-// "gloo:all_reduce [[4, 256]]" is one AllReduce of 1024; gloo makes a ReduceScatter of an AllReduce, so the
-// one that follows a reduce_scatter belongs to it.
+// "gloo:all_reduce [[4, 256]]" is an AllReduce of 1024 elements. gloo implements a ReduceScatter by an
+// AllReduce, so an AllReduce after a reduce_scatter belongs to it.
 void AddProfiledCall(const std::string& line, std::string& pending, std::vector<Call>& calls) {
   const auto starts = [&](const char* text) { return line.starts_with(text); };
   if (starts("c10d::_reduce_scatter")) pending = line;
@@ -84,8 +84,8 @@ void AddProfiledCall(const std::string& line, std::string& pending, std::vector<
 }
 
 struct Recording {
-  std::vector<Call> wrapped;   // the framework's own calls
-  std::vector<Call> profiled;  // the profiler's view; empty where it was not on
+  std::vector<Call> wrapped;   // calls of the framework
+  std::vector<Call> profiled;  // calls in the profile; empty without a profile
 };
 
 Recording Read(const std::string& name) {
@@ -136,7 +136,7 @@ TEST(GoldenSequences, DistributedDataParallel) {
             Read("trace_pt_ddp_small_n2.txt").profiled);
 }
 
-// traces/samples/ddp_resnet_2_ranks.pt.trace.json, a step of the middle: counts as the profiler wrote them.
+// The numbers are those of a middle step in traces/samples/ddp_resnet_2_ranks.pt.trace.json.
 TEST(GoldenSequences, DistributedDataParallelOfAResnet) {
   const auto broadcast = [](DataType type, int64_t elements) {
     return Call{Collective::kBroadcast, type, ReduceOp::kSum, elements};
@@ -151,7 +151,7 @@ TEST(GoldenSequences, ZeroRedundancyOptimizer) {
   const Recording recording = Read("trace_pt_zero1_n2.txt");
   EXPECT_EQ(Generated("zero-redundancy", kModel, {}), recording.profiled);
   const std::vector<Call> all = Generated("zero-redundancy", kModel, {});
-  EXPECT_EQ(std::vector<Call>(all.begin() + 2, all.end()), recording.wrapped);  // those after the AllReduces
+  EXPECT_EQ(std::vector<Call>(all.begin() + 2, all.end()), recording.wrapped);  // without the two AllReduces
 }
 
 TEST(GoldenSequences, Fsdp2) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the generators with AICB's published workloads (github.com/aliyun/aicb, workload/), which other
-// people made from the same frameworks' sources. $DYNAMICCL_DATA names the folder that contains aicb/.
+// Compares the generators with AICB's published workloads (github.com/aliyun/aicb, workload/). Other people
+// made these from the sources of the same frameworks. $DYNAMICCL_DATA names the folder that contains aicb/.
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -17,7 +17,7 @@ struct Row {
   int64_t bytes;
   std::string part;  // "forward", "backward", "step", "forward_step"
 
-  // The part does not count: AICB books the last bucket of a backward under "step".
+  // The part is not compared, because AICB counts the last bucket of a backward pass under "step".
   friend bool operator==(const Row& a, const Row& b) {
     return a.collective == b.collective && a.bytes == b.bytes;
   }
@@ -26,8 +26,9 @@ struct Row {
   }
 };
 
-// "CommType.all_gather,CommGroup.dp_group,128,8192,forward.allgather_fn,..." of one group; construction and
-// other rows are left out.
+// Reads the rows of one group, such as
+// "CommType.all_gather,CommGroup.dp_group,128,8192,forward.allgather_fn,...". Leaves out rows of the
+// construction and rows without a collective.
 std::vector<Row> Read(const std::string& path, const std::string& group) {
   std::vector<Row> rows;
   const gzFile file = gzopen(path.c_str(), "r");
@@ -63,8 +64,8 @@ std::vector<Row> Generated(const char* framework, const std::string& model, cons
   return rows;
 }
 
-// AICB writes the first step of stage 3, in which every module gathers for itself: forward, backward, flags,
-// parameters that stay.
+// AICB writes the first step of stage 3, in which each module's parameters are gathered separately. The parts
+// of the step are the forward pass, the backward pass, flags, and parameters that stay gathered.
 TEST(SecondWitness, DeepSpeedStage3OfLlama7And13) {
   DYNAMICCL_NEED_DATA(seven, "aicb/L7B-D1-C02_Llama7B_zero3_mbs1.csv.gz");
   DYNAMICCL_NEED_DATA(thirteen, "aicb/L13B-D1-C04_Llama13B_zero3_mbs1.csv.gz");
@@ -75,7 +76,7 @@ TEST(SecondWitness, DeepSpeedStage3OfLlama7And13) {
             Read(thirteen, "dp_group"));
 }
 
-// AICB's gather is that of releases without all_gather_into_tensor, in pieces, and it leaves out the norm.
+// AICB's gather is in pieces, as in releases without all_gather_into_tensor. AICB leaves out the norm.
 TEST(SecondWitness, DeepSpeedStage2OfLlama7) {
   DYNAMICCL_NEED_DATA(path, "aicb/L7B-D1-C01_Llama7B_zero2_mbs1.csv.gz");
   std::vector<Row> expected = Read(path, "dp_group");
@@ -88,15 +89,15 @@ TEST(SecondWitness, DeepSpeedStage2OfLlama7) {
                                     {{"dtype", "float16"}, {"reduce_bucket_size", "1000000000"}});
   ASSERT_GT(rows.size(), 2u);
   const Row gather = rows.back();
-  rows.resize(rows.size() - 2);  // without norm and gather
+  rows.resize(rows.size() - 2);  // drops the norm and the gather
   EXPECT_EQ(rows, expected);
   EXPECT_GE(gathered, gather.bytes);
-  EXPECT_LE(gathered, gather.bytes + 6 * 2 * 2 * 128);  // six pieces, each padded to two elements a rank
+  EXPECT_LE(gathered, gather.bytes + 6 * 2 * 2 * 128);  // six pieces, each padded to two elements per rank
 }
 
-// Embedding, layers and loss. AICB leaves out the output layer's own collectives, books the norms' gradients
-// under "step", has an AllReduce in the embedding's backward, and writes the parts of a layer's backward in
-// another order.
+// Compares embedding, layers and loss. AICB differs in four points: it leaves out the collectives of the
+// output layer; it counts the gradients of the norms under "step"; it has an AllReduce in the backward pass
+// of the embedding; it writes the parts of a layer's backward pass in another order.
 TEST(SecondWitness, MegatronSequenceParallelOfGpt13) {
   DYNAMICCL_NEED_DATA(path, "aicb/G13B-M1-C02_GPT13B_megatron_tp8_pp1_mbs1_sp.csv.gz");
   std::vector<Row> expected = Read(path, "tp_group");
@@ -108,9 +109,9 @@ TEST(SecondWitness, MegatronSequenceParallelOfGpt13) {
       Generated("megatron", "gpt:layers=40,hidden=5120,sequence=2048,vocabulary=51200",
                 {.data = 16, .tensor = 8}, Axis::kTensor, {{"sequence_parallel", "true"}});
   std::erase_if(rows, left_out);
-  constexpr std::ptrdiff_t kHead = 1 + 2 * 2 * 40, kLoss = 3;  // embedding and layers stand before the head
+  constexpr std::ptrdiff_t kHead = 1 + 2 * 2 * 40, kLoss = 3;  // the head comes after embedding and layers
   ASSERT_EQ(rows.size(), expected.size() + 4);
-  rows.pop_back();  // the norms' gradients
+  rows.pop_back();  // the gradients of the norms
   rows.erase(rows.begin() + kHead + 1 + kLoss, rows.begin() + kHead + 1 + kLoss + 2);
   rows.erase(rows.begin() + kHead);
   const Row embedding = rows.back();

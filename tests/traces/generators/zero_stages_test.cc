@@ -17,7 +17,8 @@ ZeroWorkload Workload(int stage) {
   return workload;
 }
 
-// 'g' and 'p': parameter and post-step gather, 'r': gradient reduce, 's': scalar.
+// Returns the roles as letters. 'g' and 'p': parameter gather and post-step gather, 'r': gradient reduce,
+// 's': scalar.
 std::string Roles(const ZeroWorkload& workload) {
   std::string text;
   for (const IssuedCall& issued : GenerateZeroCalls(workload))

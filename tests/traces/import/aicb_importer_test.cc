@@ -20,7 +20,7 @@ struct Count {
   uint64_t timed = 0;
 };
 
-// The independent count: fields by position, as the files that lie there have them.
+// Counts independently of the importer, by the positions that fields have in these files.
 Count CountByPosition(const std::string& path) {
   auto stream = GzipStream::Open(path);
   Count count;
@@ -35,7 +35,7 @@ Count CountByPosition(const std::string& path) {
     count.bytes += std::stoull(fields[3]);
     if (fields[8] == "None") continue;
     ++count.timed;
-    count.ms += std::min(std::stod(fields[8]), 4294.967295);  // where durations saturate
+    count.ms += std::min(std::stod(fields[8]), 4294.967295);  // longer durations are cut to this
   }
   return count;
 }

@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// ---- an encoder of our own, for small files and as a second witness ----
+// ---- an independent encoder, for small files ----
 
 std::string Varint(uint64_t value) {
   std::string bytes;
@@ -57,8 +57,8 @@ class ChakraData : public testing::Test {
   std::string folder_;
 };
 
-// The path says what a micro-benchmark holds: .../<collective>/<n>npus_1MB/<collective>.<rank>.et, one call
-// of 1 MiB a rank.
+// The path .../<collective>/<n>npus_1MB/<collective>.<rank>.et names what a micro-benchmark contains. Each
+// rank makes one call of 1 MiB.
 TEST_F(ChakraData, MicroBenchmarksAreWhatTheirPathsSay) {
   DYNAMICCL_NEED_DATA(archive, "chakra/astra_sim_microbench_et.tar.gz");
   Unpack(archive);
@@ -83,8 +83,8 @@ TEST_F(ChakraData, MicroBenchmarksAreWhatTheirPathsSay) {
   EXPECT_EQ(files, 112u);
 }
 
-// The independent count: the collectives of the accelerator in the JSON that Chakra's own tests hold for the
-// same trace, by kernel name.
+// Chakra's own tests have the same trace as JSON. The test counts the collectives of the accelerator in it,
+// by their kernel names.
 TEST_F(ChakraData, ATraceOfPyTorchHasTheKernelsOfItsJson) {
   DYNAMICCL_NEED_DATA(archive, "chakra/feeder_tests_trace.tar.gz");
   DYNAMICCL_NEED_DATA(json_archive, "chakra/json_trace.tar.gz");
@@ -153,7 +153,7 @@ TEST(Chakra, NodesBecomeCalls) {
   EXPECT_FALSE(imported->trace->order_only());
 }
 
-// A file without pg_size says nothing about the group, unless the user does.
+// A file without pg_size does not state the size of the group. The user may state it.
 TEST(Chakra, UnknownGroupSizesAreMarkedOrStated) {
   const std::string text = kMetadata + Collective_(2, 4096) + Collective_(0, 64);
   const auto untold = ImportText(text, "", "run.5.et");
@@ -202,7 +202,7 @@ TEST(Chakra, DamagedCopiesNeverCrash) {
   const std::string file = kMetadata + Collective_(0, 64) + Node(4, Bytes(8, "inputs")) +
                            Collective_(5, 4096, Attribute("pg_size", 7, 8) + Number(7, 12)) +
                            Node(5, Attribute("comm_size", 13, 600) + Attribute("comm_dst", 7, 3));
-  // A cut between messages is a shorter file of the format: after the first, second and third node.
+  // A cut after the first, second or third node leaves a valid, shorter file.
   EXPECT_EQ(ImportEveryTruncation(file, "chakra"), file.size() - 3);
   EXPECT_GT(ImportFlippedCopies(file, "chakra", 3000), 500u);
 }

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 class ConfigTable : public testing::Test {
  protected:
   Result<Imported> Import(const std::string& text, const std::string& format = "config-table") {
-    // Each case is a process of its own, and they run beside each other.
+    // Each test runs in its own process, at the same time as the others.
     const std::string folder = testing::TempDir() + "/config-table-" + std::to_string(::getpid());
     std::filesystem::create_directory(folder);
     const std::string path = folder + "/cluster.csv";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Imports damaged and truncated copies of a small file. None may crash, none may give more than the whole
-// file, and errors must say where.
+// Imports damaged and truncated copies of a small file. No copy may crash the importer or give more than the
+// whole file. Errors must name a line or a byte.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -18,8 +18,8 @@
 
 namespace dynamiccl {
 
-// A file that exists while the object lives. Each test case is a process of its own, and these run at the
-// same time.
+// A file that exists while this object lives. Each test runs in its own process, at the same time as the
+// others, so the path contains the process id.
 class ScratchFile {
  public:
   ScratchFile(const std::string& name, std::string_view content)
@@ -53,7 +53,7 @@ inline std::string ErrorOf(std::string_view content, const std::string& format,
   return imported ? "no error" : imported.error().message;
 }
 
-// Returns the number of calls of all sections, or of rows.
+// Returns the number of calls of all sections, or the number of rows.
 inline size_t SizeOf(const Imported& imported) {
   if (imported.measurements) return imported.measurements->rows.size();
   size_t calls = 0;
@@ -75,8 +75,8 @@ inline void ExpectSaysWhere(const Result<Imported>& imported, const std::string&
       << what;
 }
 
-// A prefix that still reads as a file holds a prefix of the calls or rows. Returns how many prefixes were
-// refused.
+// Imports all prefixes of a file. A prefix that is accepted must not have more calls or rows than the file.
+// Returns how many prefixes were refused.
 inline size_t ImportEveryTruncation(const std::string& content, const std::string& format,
                                     const std::string& name = "sample") {
   const auto whole = ImportText(content, format, name);
@@ -93,7 +93,7 @@ inline size_t ImportEveryTruncation(const std::string& content, const std::strin
   return refused;
 }
 
-// Returns how many copies were refused.
+// Imports copies with up to three changed bytes. Returns how many copies were refused.
 inline size_t ImportFlippedCopies(const std::string& content, const std::string& format, int copies,
                                   const std::string& name = "sample") {
   std::mt19937_64 random(1);

@@ -11,7 +11,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Returns what DeepSpeed prints for a size, by the formulas of its comms_logging.py.
+// Returns the text that DeepSpeed prints for a size, by the formulas of its comms_logging.py.
 std::string SizeText(double bytes) {
   const char* const units[] = {"B", "KB", "MB", "GB"};
   const int unit = static_cast<int>(std::floor(std::log(bytes) / std::log(1024.0)));
@@ -98,7 +98,7 @@ TEST(DeepSpeedComms, ATimeThatDoesNotFitItsBandwidthIsLeftOut) {
 
 TEST(DeepSpeedComms, BandwidthsByAnotherFormulaAreNoContradiction) {
   std::string log;
-  for (int i = 0; i < 6; ++i) log += Line({"broadcast", 2 << 20, 0.05}, 8);  // too short for a check
+  for (int i = 0; i < 6; ++i) log += Line({"broadcast", 2 << 20, 0.05}, 8);  // too short to be checked
   for (const double ms : {1.5, 2.5, 3.5}) {
     std::string line = Line({"all_reduce", 2 << 20, ms}, 8);
     const size_t digits = line.find("algbw (Gbps): ") + 14;
@@ -124,7 +124,7 @@ TEST(DeepSpeedComms, ExchangesKeepTheirNames) {
   }
 }
 
-// For random numbers of ranks, the ratio of rounded bandwidths must give the right number or none.
+// The number of ranks is random. The ratio of the rounded bandwidths must give this number, or none.
 TEST(DeepSpeedComms, TheNumberOfRanksIsToldOrLeftOpen) {
   std::mt19937_64 random(3);
   int told = 0;

@@ -87,7 +87,7 @@ std::string DumpFrom(int first, const std::vector<std::pair<const char*, int>>& 
   return R"({"version": "2.5", "entries": [)" + entries + "]}";
 }
 
-// The buffer of a long job keeps only the last calls, and not the same ones on all ranks.
+// In a long job, the buffer keeps only the last calls. They are not the same calls on all ranks.
 TEST(FlightRecorder, CallsOfADumpThatLostItsFirstOnesKeepTheirNumbers) {
   const auto imported =
       ImportText(DumpFrom(40, {{"all_reduce", 6}, {"send 1->0", 6}, {"all_to_all", 7}, {"all_reduce", 8}}),
@@ -111,7 +111,8 @@ TEST(FlightRecorder, CallsOfADumpThatIsNotFullHaveTheSameNumbers) {
   EXPECT_EQ(imported->trace->sections[0].replaced, 0u);
 }
 
-// With TORCH_INCLUDE_ONLY_ACTIVE=1 a dump lacks calls that ended before others that it has.
+// With TORCH_INCLUDE_ONLY_ACTIVE=1, a dump lacks calls that ended, although it has earlier ones that have not
+// ended.
 TEST(FlightRecorder, RecordsThatADumpLeavesOutInBetweenAreLost) {
   std::string dump = DumpFrom(40, {{"all_reduce", 6}, {"all_reduce", 7}});
   dump.replace(dump.find("\"record_id\": 41"), 15, "\"record_id\": 44");
@@ -138,8 +139,8 @@ TEST(FlightRecorder, OtherBackendsAreLeftOut) {
   EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("'gloo:all_reduce'")));
 }
 
-// The names of ProcessGroupNCCL's operations, behind the backend's name and behind "c10d:", the fixed prefix
-// of the recorder's hook (PyTorch's test_c10d_flight_recorder_hook.py).
+// Tests all names of ProcessGroupNCCL's operations with two prefixes: the backend's name, and "c10d:". The
+// latter is the fixed prefix of the recorder's hook (PyTorch's test_c10d_flight_recorder_hook.py).
 TEST(FlightRecorder, EveryNameOfTheNccl2BackendAndOfTheHookIsACall) {
   const std::pair<std::string, Collective> named[] = {
       {"all_reduce", Collective::kAllReduce},
@@ -184,7 +185,7 @@ TEST(FlightRecorder, AnOperatorOfPyTorchIsNoCallOfTheHook) {
 
 TEST(FlightRecorder, EveryTruncationIsRefused) {
   const std::string text = ContentOf(kSample);
-  const size_t end = text.find_last_of('}');  // behind it stands a line's end only
+  const size_t end = text.find_last_of('}');  // only a newline follows
   EXPECT_EQ(ImportEveryTruncation(text, "flight-recorder"), end + 1);
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The converter of pickled flight recorder dumps: its output is the sample that the importer's test reads."""
+"""Tests the converter of pickled flight recorder dumps. It must write the sample that the importer's test reads."""
 import json
 import pickle
 import subprocess
@@ -18,7 +18,7 @@ def run(pickled):
         return subprocess.run([sys.executable, converter, file.name], capture_output=True, text=True)
 
 
-# As PyTorch pickles: tuples for process groups, None for what was not discovered, frames.
+# PyTorch pickles process groups as tuples, and adds frames.
 dump = json.loads(json.dumps(expected))
 for entry in dump["entries"]:
     entry["process_group"] = tuple(entry["process_group"])

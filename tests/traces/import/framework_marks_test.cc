@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A framework must be named if a file has names that only this framework writes, and never otherwise.
+// A framework must be named if a file has names that only this framework writes, and in no other case.
 #include "traces/import/framework_marks.h"
 
 #include <gtest/gtest.h>

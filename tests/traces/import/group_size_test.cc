@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests `trace import --group-size N`. Every importer of calls uses the number for groups whose size its file
-// does not state, and for no others.
+// Tests `trace import --group-size N`. Every importer of calls must use N for groups whose size the file does
+// not state, and for no others.
 #include "tests/traces/import/damaged_copies.h"
 
 namespace dynamiccl {
@@ -10,13 +10,15 @@ using testing::HasSubstr;
 
 constexpr int32_t kStated = 8;
 
-// A file of one call, an AllGather where the format has one, without and with the size of its group.
+// The same file of one call with and without the size of its group. The call is an AllGather if the format
+// has one.
 struct SizedFile {
   const char* format;
   const char* name;
   std::string untold;
   std::string of_four;
-  // NCCL's total of the AllGather in a group of 8; 0: the call is none, or the file states the total.
+  // NCCL's total bytes of the AllGather in a group of 8. 0: the call is no AllGather, or the file states the
+  // total.
   uint64_t bytes_of_eight = 0;
 };
 
@@ -46,7 +48,7 @@ std::string ExecutionTrace(const std::string& size) {
       "outputs": {"values": [], "shapes": [], "types": []}, "attrs": []}]})json";
 }
 
-// The plugin names this rank, 3, and in the second file none that shows how many there are.
+// The file names rank 3 but does not show the number of ranks.
 std::string NcclProfiler() {
   return R"([
 {"name": "AllGather", "cat": "COLL", "ph": "b", "id": 2, "pid": 77, "tid": 1, "ts": 3000.0, "args": {"SeqNum": 2, )"
@@ -56,7 +58,7 @@ std::string NcclProfiler() {
 {}])";
 }
 
-// With algbw and busbw of 0 the number of ranks is open; 3 : 4 are those of four ranks.
+// If algbw and busbw are 0, the number of ranks is unknown. busbw : algbw = 3 : 4 means four ranks.
 std::string DeepSpeed(const char* busbw, const char* algbw) {
   return fmt::format(
       "[2026-01-01 10:00:00,000] [INFO] [logging.py:96:log_dist] [Rank 0] comm op: all_gather_into_tensor | "
@@ -134,7 +136,7 @@ TEST(GroupSize, OfAProfileCannotBeLessThanItsRankNeeds) {
   EXPECT_EQ(RanksIn(*ImportText(text, "kineto", "k.json", {.group_size = 6})), 6);
 }
 
-// A profile that names the job's number of ranks, and not that of the group.
+// The profile states the job's number of ranks, but not that of the group.
 TEST(GroupSize, OfAProfileIsTheJobsWhereNobodyStatesIt) {
   std::string text = Kineto("");
   text.insert(1, R"("distributedInfo":{"backend":"nccl","rank":0,"world_size":16},)");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds public traces for tests that need real files: $DYNAMICCL_DATA names their folder. Without it such
-// tests are skipped visibly.
+// Finds public traces for tests that need real files. $DYNAMICCL_DATA names their folder. Without it, such
+// tests are reported as skipped.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@ SectionCalls Calls(const Result<Imported>& imported) {
   return imported ? CallsOf(imported->trace->sections.at(0)) : SectionCalls();
 }
 
-// The bandwidth that the plugin computed by itself says what the total bytes are.
+// The plugin computed the bandwidth itself, so the bandwidth shows the total bytes.
 TEST(Inspector, BytesAndTimesGiveThePluginsOwnBandwidth) {
   std::vector<double> bandwidths;
   std::istringstream lines(ContentOf(kSample));
@@ -127,8 +127,8 @@ TEST(Inspector, TruncatedCopiesHoldTheWholeLines) {
   const std::string text = ContentOf(kSample);
   const auto whole = ImportText(text, "inspector");
   ASSERT_TRUE(whole) << whole.error().message;
-  size_t begin = 0;  // of the line that is cut
-  size_t calls = 0;  // in the whole lines before it
+  size_t begin = 0;  // offset of the line that is cut
+  size_t calls = 0;  // number of calls in the lines before it
   for (size_t length = 1; length < text.size(); ++length) {
     const auto cut = ImportText(text.substr(0, length), "inspector");
     const bool at_end = text[length] == '\n' || text[length - 1] == '\n';

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files into which somebody put what several ranks or jobs wrote, that were renamed or rewritten, or are cut.
+// Tests files that contain the output of several ranks or jobs, and files that were renamed, rewritten or
+// cut.
 #include <nlohmann/json.hpp>
 
 #include "tests/traces/import/damaged_copies.h"
@@ -24,7 +25,7 @@ TEST(JoinedFiles, ProfilesOfTwoProcessesInOneFileAreRefused) {
   EXPECT_THAT(ErrorOf(profile.dump(), "kineto"), HasSubstr("profiles of several ranks in one file"));
 }
 
-// A bar may begin or end with a carriage return; words that a program prints end without one, too.
+// A progress bar may begin or end with a carriage return. Other output of a program may end without one.
 TEST(JoinedFiles, ALineBehindAProgressBarIsOfItsRank) {
   const std::string log = ContentOf(kSamples + "nccl_debug/2.28.9_communicators.log");
   const auto whole = ImportText(log, "nccl-debug");
@@ -75,8 +76,8 @@ TEST(JoinedFiles, WordsAboutVersionsAreNoSecondLibrary) {
   }
 }
 
-// The log as two containers write it, which give their only processes the same ids on both hosts. The second
-// host is the first that names its rank.
+// Returns the log as two containers on two hosts write it: their only processes have the same id. The second
+// host is the first to name its rank.
 std::string OnTwoHosts(const std::string& log, const std::string& first, const std::string& second) {
   std::string changed;
   for (const auto& [process, host] :

@@ -35,11 +35,11 @@ std::string Decompressed(const std::string& path) {
   return {std::istreambuf_iterator<char>(stream->stream()), {}};
 }
 
-// The independent count: the kernels of NCCL in the parsed file, one a call.
+// An independent count of NCCL's kernels in the parsed file. Each call has one kernel.
 struct KernelCount {
   size_t kernels = 0;
   int64_t nanoseconds = 0;
-  uint64_t bytes = 0;  // where the kernels carry sizes
+  uint64_t bytes = 0;  // of kernels that state sizes
 };
 
 KernelCount CountKernels(const std::string& text) {
@@ -217,7 +217,7 @@ TEST(KinetoSample, ImportsAsGolden) {
   EXPECT_EQ(OperationHash(calls), 6559765265761396210u);
 }
 
-// ---- small files that say one thing each ----
+// ---- small files, each with one feature ----
 
 std::string Document(const std::string& events, const std::string& more = "") {
   return "{\"schemaVersion\": 1," + more + "\"traceEvents\": [" + events + "]}";
@@ -260,8 +260,8 @@ TEST(Kineto, CountsPerGroupAndTotalBytes) {
   EXPECT_EQ(calls.calls[2].issued.call.call_number, 1u);
 }
 
-// The calls as PyTorch's nccl2/ProcessGroupNCCL.cpp names them in record_param_comms. Of a list gather it
-// states the outputs as inputs and the input as output.
+// Tests the names that PyTorch's nccl2/ProcessGroupNCCL.cpp writes into record_param_comms. For a gather into
+// a list, it states the outputs as inputs and the input as output.
 TEST(Kineto, NamesOfTheNccl2BackendAreCalls) {
   struct Named {
     const char* name;
@@ -303,7 +303,7 @@ TEST(Kineto, NamesOfTheNccl2BackendAreCalls) {
   EXPECT_EQ(imported.trace->sections[0].library, "") << "a backend of NCCL is no other backend";
 }
 
-// As every importer and the recorder: sends and receives have the number of the next collective.
+// In every importer and in the recorder, a send or receive has the number of the next collective.
 TEST(Kineto, SendsDoNotAdvanceTheCallNumber) {
   const std::string size =
       R"(,"dtype":"Float","In msg nelems":5,"Out msg nelems":5,"Process Group Name":"0")";
@@ -440,7 +440,8 @@ TEST(Kineto, EveryTruncationOfTextIsRefused) {
   EXPECT_EQ(CallsOfFile(whole.path()).calls.size(), 1u);
 }
 
-// Events, strings and escapes across the borders of what is read at a time; an event longer than that.
+// The reader reads in pieces. Events, strings and escapes cross the borders of pieces, and one event is
+// longer than a piece.
 TEST(Kineto, EventsOfAnyLengthAreWhole) {
   std::mt19937_64 random(3);
   std::string events;

@@ -20,8 +20,7 @@ using testing::HasSubstr;
 
 // ---- real files ----
 
-// The independent count: one pattern over the whole text, which sees whole calls, with their writers,
-// wherever they stand.
+// An independent count: a single pattern finds whole calls with their prefixes anywhere in the text.
 size_t WholeCalls(const std::string& text) {
   static const std::regex pattern(
       R"([^\s:]:\d+:\d+ \[-?\d+\] NCCL INFO (AllReduce|Send|Recv): opCount [0-9a-f]+ sendbuff (?:\(nil\)|0x[0-9a-f]+) recvbuff (?:\(nil\)|0x[0-9a-f]+) acc \(nil\) count \d+ datatype \d+ op \d+ root \d+ comm 0x[0-9a-f]+ \[nranks=\d+\] stream 0x[0-9a-f]+(?=[ \n]))");
@@ -29,7 +28,7 @@ size_t WholeCalls(const std::string& text) {
       std::distance(std::sregex_iterator(text.begin(), text.end(), pattern), std::sregex_iterator()));
 }
 
-// The number in front of " calls of" in the note on what was left out.
+// Returns the number at the start of the note about calls that were left out.
 size_t LeftOut(const Imported& imported) {
   for (const std::string& note : imported.notes) {
     if (note.find("which do not go with this one") != std::string::npos) return std::stoull(note);
@@ -70,21 +69,21 @@ TEST(NcclDebugData, EveryLogOfRcclGivesItsWholeCalls) {
   EXPECT_GT(chosen, 1000u);
 }
 
-// ---- samples: NVIDIA's library itself wrote them (traces/samples/README.md) ----
+// ---- samples, written by NVIDIA's library (traces/samples/README.md) ----
 
 struct CountedLog {
-  std::map<std::string, size_t> calls;    // by collective, of all ranks
-  std::map<std::string, uint64_t> bytes;  // NCCL's totals
-  std::multiset<std::string> choices;     // "AllReduce RING LL 8"
+  std::map<std::string, size_t> calls;    // over all ranks, by collective
+  std::map<std::string, uint64_t> bytes;  // as totals of NCCL
+  std::multiset<std::string> choices;     // such as "AllReduce RING LL 8"
 };
 
-// The independent count: two patterns over the whole text.
+// An independent count by two patterns over the whole text.
 CountedLog CountLog(const std::string& text) {
   static const std::regex call(
       R"(INFO (\w+): opCount [0-9a-f]+ .* count (\d+) datatype (\d+) .*\[nranks=(\d+)\])");
   static const std::regex choice(
       R"(INFO (\w+): \d+ Bytes -> Algo (\w+) proto (\w+) channel\{Lo..Hi\}=\{(\d+)..(\d+)\})");
-  const std::vector<uint64_t> element = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};  // ncclDataType_t's bytes
+  const std::vector<uint64_t> element = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};  // bytes by ncclDataType_t
   CountedLog counted;
   for (std::sregex_iterator at(text.begin(), text.end(), call), end; at != end; ++at) {
     const std::string name = (*at)[1];
@@ -156,7 +155,8 @@ TEST(NcclDebugLines, PiecesOfLinesThatProcessesCutForEachOther) {
   EXPECT_TRUE(DebugPieces("a NCCL INFO b").empty());
 }
 
-// The rest of a line whose thread's number is torn must not become a part of the stream's pointer.
+// Another line is torn inside its process or thread number. Its rest must not become a part of the stream's
+// pointer.
 TEST(NcclDebugLines, TextEndsWhereATornLineGoesOn) {
   const std::string call =
       "AllReduce: opCount 1 sendbuff 0x7f00 recvbuff 0x7f80 count 4 datatype 7 op 0 root 0 comm 0xc0 "
@@ -174,21 +174,21 @@ TEST(NcclDebugLines, TextEndsWhereATornLineGoesOn) {
 }
 
 TEST(NcclDebugLines, ChoicesOfAllReleases) {
-  // 2.19 to 2.21
+  // NCCL 2.19 to 2.21
   auto choice = ParseDebugChoice("1024 Bytes -> Algo 0 proto 2 time 25.268644");
   ASSERT_TRUE(choice);
   EXPECT_FALSE(choice->collective);
   EXPECT_EQ(choice->config, (CollectiveConfig{Algorithm::kTree, Protocol::kSimple, 0}));
-  // 2.22
+  // NCCL 2.22
   choice = ParseDebugChoice("AllGather: 64 Bytes -> Algo 1 proto 0 time 3.2");
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->collective, Collective::kAllGather);
-  // 2.24
+  // NCCL 2.24
   choice =
       ParseDebugChoice("AllReduce: 67108864 Bytes -> Algo NVLS_TREE proto LL128 channel{Lo..Hi}={4..15}");
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->config, (CollectiveConfig{Algorithm::kNvlsTree, Protocol::kLL128, 12}));
-  // 2.32
+  // NCCL 2.32
   choice = ParseDebugChoice("Reduce: 8 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..0} cgaClusterSize 4");
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->config.channels, 1);
@@ -221,7 +221,7 @@ TEST(NcclDebugLines, CommunicatorsOfAllReleases) {
       ParseDebugCommunicator("Init timings - ncclCommInitRank: rank 1 nranks 4 total 1.51 (kernels 0.15)"));
 }
 
-// ---- small logs, in the formats of the releases' own printing ----
+// ---- small logs, in the formats of the releases ----
 
 struct Rank {
   int number;
@@ -262,7 +262,7 @@ std::string TwoRanks() {
          second.Call("Broadcast", 2, 8, 0, 1);
 }
 
-// NCCL's counts of these functions are of the part for one rank. AllToAllv is RCCL's.
+// For these functions, NCCL's count is that of the part for one rank. AllToAllv belongs to RCCL.
 TEST(NcclDebug, ExchangesKeepTheirNamesAndCountAllParts) {
   const std::pair<std::string, Collective> named[] = {{"AlltoAll", Collective::kAllToAll},
                                                       {"AllToAll", Collective::kAllToAll},
@@ -309,8 +309,8 @@ TEST(NcclDebug, RanksBecomeSections) {
   EXPECT_EQ(CountOf(*imported, "algorithm"), 1u);
 }
 
-// The same job through the example of NCCL's log plugin (plugins/log/example): the records have the lines'
-// texts.
+// The same job, logged by the example of NCCL's log plugin (plugins/log/example). Its records contain the
+// texts of the lines.
 TEST(NcclDebug, RecordsOfTheLogPluginAreTheLines) {
   std::string records = "LOG/Plugin: example sink installed\n";
   std::istringstream lines(TwoRanks());
@@ -377,7 +377,7 @@ TEST(NcclDebug, OneChoiceForAlikeCallsOfAGroup) {
   EXPECT_TRUE(imported->trace->sections[0].mirrored()) << "one rank of two";
 }
 
-// Releases that count calls (2.32): choices come largest first all the same.
+// Releases that count each call (2.32) still print choices in order of size, the largest first.
 TEST(NcclDebug, ChoicesOfAGroupWhoseCallsAreCountedSingly) {
   const Rank rank{0, 2};
   const auto imported = ImportText(

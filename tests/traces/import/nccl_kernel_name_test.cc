@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of kernels as in NCCL 2.21 to 2.32, and of kernels that programs bring themselves.
+// Tests names of kernels of NCCL 2.21 to 2.32, and of other kernels of programs.
 #include "traces/import/nccl_kernel_name.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ TEST(NcclKernelName, TellsSymmetricKernelsAndTheFunction) {
   EXPECT_EQ(FunctionOfKernel("nccl"), "");
 }
 
-// The coverage of the one call of a profile, which launched a kernel of this name.
+// Returns the coverage of the only call in a profile. The call launched a kernel with this name.
 Coverage CoverageOfCallWith(const std::string& kernel) {
   const std::string path = testing::TempDir() + fmt::format("kernel_name_{}.json", ::getpid());
   std::ofstream(path)

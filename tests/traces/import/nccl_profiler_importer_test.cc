@@ -21,7 +21,7 @@ SectionCalls Calls(const Result<Imported>& imported, size_t section = 0) {
   return imported ? CallsOf(imported->trace->sections.at(section)) : SectionCalls();
 }
 
-// ---- the example plugin's array ----
+// ---- the array that the example plugin writes ----
 
 TEST(NcclProfiler, ChromeArrayIsTakenFieldByField) {
   const auto imported = ImportFile(kSample, "");
@@ -78,8 +78,8 @@ TEST(NcclProfiler, ClosedArraysAndTheFinalEmptyObjectAreFine) {
   EXPECT_THAT(ErrorOf(text + "]]", "nccl-profiler"), HasSubstr("byte "));
 }
 
-// Every line holds one event: from the end of the first call on, a copy may end behind the event, its comma
-// and its line.
+// Every line holds one event. After the end of the first call, a copy may be cut after an event, after its
+// comma or after its line.
 TEST(NcclProfiler, TruncatedCopiesHoldWholeEventsOrAreRefused) {
   const std::string text = ContentOf(kSample);
   const size_t first_end = text.find(R"("cat": "COLL", "ph": "e")");
@@ -93,7 +93,7 @@ TEST(NcclProfiler, DamagedCopiesNeverCrash) {
 
 // ---- lines ----
 
-// Counted from the parsed lines, whatever the importer does.
+// An independent count from the parsed lines.
 struct LineCount {
   size_t calls = 0;
   std::map<std::string, std::pair<double, double>> spans;  // of a call's channels, by the call's address

@@ -25,9 +25,9 @@ struct Row {
   std::string out_of_place;
 };
 
-// The independent count: lines that begin, after srun's tag, with a size and a number of elements; the time
-// is the fourth value from the out-of-place block's end, counted from the right (in-place block: time algbw
-// busbw error).
+// An independent count. Rows are lines that begin with a size and a number of elements, after srun's tag. The
+// time is counted from the right: it is the first of the out-of-place block's four values, before the
+// in-place block (time, algbw, busbw, error).
 std::vector<Row> RowsByPattern(const std::string& path) {
   auto stream = GzipStream::Open(path);
   static const std::regex pattern(
@@ -155,7 +155,7 @@ TEST(NcclTests, DamagedTextNeverCrashes) {
 
 // ---- rccl-tests and other tables ----
 
-// The independent count: fields by position, times of any row whose bytes are not 0.
+// An independent count by the positions of fields. It has the times of all rows whose bytes are not 0.
 struct TableCount {
   size_t times = 0;
   double microseconds = 0;
@@ -255,8 +255,8 @@ TEST(NcclTests, TablesNameTheWrongLine) {
 
 // ---- JSON ----
 
-// As src/util.cu of nccl-tests writes it (version 2 of its file): roots and truths are texts, what was not
-// measured is null, times that are none are "nan".
+// Returns a document as src/util.cu of nccl-tests writes it (version 2 of the format). Roots and booleans are
+// texts, values that were not measured are null, and invalid times are "nan".
 nlohmann::json TestDocument() {
   using nlohmann::json;
   const auto device = [](int rank, const char* host) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Imports logs of nccl-tests in the form in which launchers, scripts and killed jobs leave them.
+// Imports logs of nccl-tests as launchers, scripts and killed jobs leave them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,8 @@ std::string Head(const std::string& title, const std::string& machine = "NVIDIA 
          " busbw #wrong\n";
 }
 
-// A row whose bandwidths follow from bytes and time; the bus bandwidth is `factor` times the other.
+// Returns a row whose bandwidths follow from its bytes and time. The bus bandwidth is `factor` times the
+// algorithm bandwidth.
 std::string Row(uint64_t bytes, double us, double factor, const std::string& wrong = "0") {
   const double gbps = static_cast<double>(bytes) / us / 1e3;
   const std::string half = fmt::format("{:>8.2f} {:>7.2f} {:>7.2f} {:>6}", us, gbps, gbps * factor, wrong);
@@ -88,7 +89,8 @@ TEST(NcclTestsLogs, TestsThatAreNoCollectivesAreNotTakenForTheOneBefore) {
 }
 
 TEST(NcclTestsLogs, BandwidthsShowATableOfAnotherTest) {
-  // A script's loop prints no names: on 2 ranks an all-gather's bus bandwidth is half the algorithm's.
+  // A loop of a script does not print the tests' names. For an all-gather on 2 ranks, the bus bandwidth is
+  // half the algorithm bandwidth.
   const auto imported = ImportText(
       "./all_reduce_perf -b 8\n" + Head("") + Row(kMiB, 50, 1) + Head("") + Row(kMiB, 60, 0.5), "nccl-tests");
   ASSERT_TRUE(imported) << imported.error().message;
@@ -107,7 +109,8 @@ TEST(NcclTestsLogs, ARowThatIsCutIsNoRow) {
   const auto cut =
       ImportText(Head("all_reduce_perf") + first + last.substr(0, last.size() - 1), "nccl-tests");
   EXPECT_THAT(cut->notes, ElementsAre(HasSubstr("1 rows that are cut")));
-  // In the middle of a file too, where another program wrote into the row; old alltoall has no redop.
+  // A row may also be cut in the middle of a file, by the output of another program. Old alltoall rows have
+  // no redop.
   std::string blank = last;
   blank.replace(blank.find("sum"), 3, "   ");
   const size_t time = blank.find("19002") + 2;
@@ -143,8 +146,8 @@ TEST(NcclTestsLogs, TimesOfWrongResultsAreKeptAndSaid) {
   EXPECT_THAT(rows->notes, ElementsAre(HasSubstr("#wrong above 0"), HasSubstr("no collectives of NCCL")));
 }
 
-// The lines of ranks, each with its group and host, and a table of broadcasts, whose bandwidths show no
-// number of ranks.
+// Returns the lines of ranks, each with its group and host, and a table of broadcasts. Bandwidths of
+// broadcasts do not show the number of ranks.
 std::string Broadcasts(const std::vector<std::tuple<int, int, std::string>>& ranks, const std::string& rows) {
   std::string head = "# nThread 1 nGpus 1 minBytes 8 maxBytes 16\n";
   for (const auto& [rank, group, host] : ranks)

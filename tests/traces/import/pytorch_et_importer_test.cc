@@ -29,7 +29,7 @@ SectionCalls Calls(const Result<Imported>& imported) {
   return imported ? CallsOf(imported->trace->sections.at(0)) : SectionCalls();
 }
 
-// The files of an archive, unpacked while the object lives.
+// The unpacked files of an archive, which exist while the object lives.
 class Unpacked {
  public:
   explicit Unpacked(const std::string& archive)
@@ -50,7 +50,7 @@ class Unpacked {
   std::vector<std::string> files_;
 };
 
-// What was moved, in order, whatever the group is called.
+// Returns the moved data in order, without the names of the groups.
 std::vector<std::tuple<Collective, DataType, uint64_t>> Moved(const SectionCalls& calls) {
   std::vector<std::tuple<Collective, DataType, uint64_t>> moved;
   for (const TraceCall& call : calls.calls)
@@ -64,8 +64,8 @@ TEST(PyTorchEtData, TwoGpuResnet) {
   const SectionCalls calls = Calls(ImportFile(path, ""));
   EXPECT_EQ(calls.calls.size(), CountMatches(text, "\"name\": \"nccl:"));
   EXPECT_EQ(calls.steps.size(), CountMatches(text, "\"name\": \"ProfilerStep#"));
-  // Of the tensors of the nccl:* nodes, which the importer does not read: [id, storage, offset, elements,
-  // bytes].
+  // The bytes of the tensors of the nccl:* nodes, which the importer does not read. A tensor is [id, storage,
+  // offset, elements, bytes of an element].
   uint64_t bytes = 0;
   for (size_t at = 0; (at = text.find("\"name\": \"nccl:", at)) != std::string::npos; ++at) {
     const size_t tensor = text.find("\"values\": [[", at) + std::string_view("\"values\": [[").size();
@@ -140,7 +140,7 @@ TEST(PyTorchEt, DamagedCopiesNeverCrash) {
   EXPECT_GT(ImportFlippedCopies(ContentOf(kSample), "pytorch-et", 1000), 50u);
 }
 
-// A trace of schema 1.0.2: the call's group is a number that the table of groups tells, or a name.
+// A trace of schema 1.0.2. The call's group is a name, or a number in the table of groups.
 std::string OldTrace(const std::string& table, const std::string& group, const std::string& group_type) {
   return R"json({"schema": "1.0.2-chakra.0.0.4", "pid": 7, "nodes": [
     {"id": 3, "name": "## process_group:init ##", "inputs": {"values": [")json" +

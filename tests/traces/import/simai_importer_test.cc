@@ -20,8 +20,7 @@ struct Count {
   friend bool operator==(const Count&, const Count&) = default;
 };
 
-// The independent count: what stands after a collective's name anywhere in the text, and all other numbers of
-// the layers' columns.
+// An independent count: the number after each name of a collective, anywhere in the text.
 std::map<std::string, Count> CountByPattern(const std::string& text) {
   std::map<std::string, Count> counts;
   static const std::regex transfer(
@@ -87,7 +86,7 @@ TEST(SimAiData, GroupsOfAMixtureOfExperts) {
   std::map<uint64_t, int> ranks;
   for (const auto& [number, info] : CallsOf(imported->trace->sections[0]).communicators)
     ranks[info.n_ranks]++;
-  // tp 2, ep 16, dp 9216 / 2 / 12, and dp of the experts' gradients.
+  // tp is 2, ep is 16, dp is 9216 / 2 / 12 = 384, and dp of the experts' gradients is 384 / 16 = 24.
   EXPECT_EQ(ranks, (std::map<uint64_t, int>{{2, 1}, {16, 1}, {384, 1}, {24, 1}}));
 }
 
@@ -151,7 +150,7 @@ TEST(SimAi, EveryWrongLineIsNamed) {
 }
 
 TEST(SimAi, DamagedCopiesNeverCrash) {
-  // Only the last number and the line's end may be missing unseen.
+  // Only a cut inside the last number or the newline after it may remain unnoticed.
   EXPECT_GE(ImportEveryTruncation(kWorkload, "simai"), std::string(kWorkload).size() - 3);
   EXPECT_GT(ImportFlippedCopies(kWorkload, "simai", 2000), 1000u);
 }

@@ -19,7 +19,7 @@
 namespace dynamiccl {
 namespace {
 
-// Bytes of the file, read apart from the product's own reader.
+// The bytes of the file, read without the product's reader.
 struct RawTrace {
   std::vector<char> bytes;
 
@@ -51,7 +51,7 @@ bool Intact(const TraceRecord& record) {
   return record.commit == kCommitMark && record.checksum == XXH32(&record, kChecksummedBytes, 0);
 }
 
-// Every field follows from `n`, so a reader can tell a record that is whole from one that is mixed from two.
+// All fields follow from `n`. So a reader can tell a whole record from one that is mixed from two.
 TraceRecord Numbered(uint64_t n) {
   TraceRecord record = EmptyRecord(RecordKind::kCollective, static_cast<int64_t>(n));
   record.call_number = n;
@@ -118,7 +118,7 @@ TEST_F(RecorderFile, CountsCommunicatorsBeyondTheTable) {
   EXPECT_EQ(header.lost, 5000 - header.table_records);
 }
 
-// What a killed process was inside of is a record of its trace, once it is read.
+// The call that a killed process was inside of becomes a record when its trace is read.
 TEST_F(RecorderFile, ShowsWhatAThreadIsInsideOf) {
   auto recorder = Open();
   const auto read = [&] {
@@ -173,7 +173,7 @@ TEST_F(RecorderFile, GivesEachThreadItsOwnRing) {
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&] {
       ready.fetch_add(1);
-      while (ready.load() < 8) std::this_thread::yield();  // all live at once: no ring is taken over
+      while (ready.load() < 8) std::this_thread::yield();  // all live at once: no ring is used twice
       for (uint64_t n = 0; n < 500; ++n) recorder->Append(Numbered(n));
       ready.fetch_add(1);
       while (ready.load() < 16) std::this_thread::yield();
@@ -192,7 +192,8 @@ TEST_F(RecorderFile, ReusesTheRingOfAThreadThatEnded) {
   auto recorder = Open();
   for (uint64_t n = 0; n < 200; ++n) std::thread([&] { recorder->Append(Numbered(n)); }).join();
   const RawTrace trace(path_);
-  // A joined thread may still be leaving the kernel when the next one starts: a few rings, not 200.
+  // A joined thread may not have left the kernel when the next one starts. So there may be a few rings, but
+  // not 200.
   EXPECT_LT(trace.header().segments, 8u);
   uint64_t records = 0;
   for (uint32_t t = 0; t < trace.header().segments; ++t) records += trace.segment(t).head;
@@ -232,7 +233,7 @@ TEST_F(RecorderFile, LeavesTheFileToTheParentAfterFork) {
   EXPECT_EQ(trace.header().lost, 0u);
 }
 
-// Appends at full speed until it is killed; tells through the pipe that it has begun.
+// Appends records at full speed until the process is killed. Writes to the pipe once it has begun.
 [[noreturn]] void AppendForever(const std::string& path, int pipe) {
   auto recorder = Recorder::Open({.path = path, .records_per_thread = 4096});
   if (!recorder) ::_exit(1);

@@ -57,7 +57,7 @@ TEST(ReplayPlan, GivesSubgroupsAColorAndOutsidersNone) {
   Trace trace;
   for (int32_t rank = 0; rank < 3; ++rank) {
     SectionBuilder builder(rank, 3);
-    // Ranks 1 and 2 form a pair in reversed order.
+    // Ranks 1 and 2 form a pair in reverse order.
     if (rank > 0)
       builder.Add(CommunicatorRecord(1, {.id = 0xdef, .rank = 2 - rank, .n_ranks = 2, .n_nodes = 1}, 0));
     trace.sections.push_back(builder.section());
@@ -87,8 +87,8 @@ TEST(ReplayPlan, TakesAWindowAndKeepsGroups) {
   EXPECT_TRUE(PlanReplay({{builder.section()}}, 0, 2, {.first = 99})->groups.empty());
 }
 
-// Two ranks that issue the same collectives, with other calls between them on one of them and clocks that
-// differ.
+// Two ranks that issue the same collectives. Their clocks differ, and one of them has other calls between the
+// collectives.
 Trace UnevenRanks() {
   Trace trace;
   for (int32_t rank = 0; rank < 2; ++rank) {
@@ -139,7 +139,7 @@ TEST(ReplayPlan, TakesAWindowOfStepsAndOfTime) {
   const auto steps = PlanReplay(trace, 0, 2, {.first_step = 1, .last_step = 2});
   EXPECT_EQ(SharedCallsOf(*steps), (std::vector<uint64_t>{2, 3, 4, 5}));
   EXPECT_TRUE(PlanReplay(trace, 0, 2, {.first_step = 4})->groups.empty());
-  // The trace begins with rank 1's own call at 996; rank 0 issues the shared ones at 1003, 1004, 1006, ...
+  // The trace begins with rank 1's own call at 996. Rank 0 issues the shared calls at 1003, 1004, 1006, ...
   const auto time = PlanReplay(trace, 1, 2, {.begin_ns = 7, .end_ns = 10});
   EXPECT_EQ(SharedCallsOf(*time), (std::vector<uint64_t>{0, 1}));
 }

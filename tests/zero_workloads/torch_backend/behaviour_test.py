@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Order, groups, point to point, coalescing, wrong input, time-outs and lost ranks."""
+"""Tests order, groups, point-to-point messages, coalescing, wrong input, time-outs and lost ranks."""
 import gc
 import importlib.util
 import os
@@ -25,7 +25,7 @@ def me():
 
 
 def raises(kind, words, function, *arguments, **named):
-    """`function` raises `kind`, and every one of `words` stands in its message."""
+    """Requires that `function` raises `kind` with a message that contains all `words`."""
     try:
         result = function(*arguments, **named)
         if isinstance(result, dist.Work):
@@ -40,7 +40,7 @@ def raises(kind, words, function, *arguments, **named):
 # ---- order and futures ----
 
 def calls_of_a_group_run_in_order():
-    """No wait in between: each call reads what the one before has written."""
+    """Without waits between calls, each call must read what the call before wrote."""
     rank, world = me()
     tensor = torch.full((200_000,), float(rank + 1))
     works = [dist.all_reduce(tensor, async_op=True)]
@@ -63,7 +63,7 @@ def tensors_live_until_the_call_is_done():
 
 
 class Memory(bytearray):
-    """A tensor's memory that a weak reference can watch: PyTorch lets go of it with the tensor's last user."""
+    """A tensor's memory that a weak reference can watch. PyTorch releases it after the tensor's last use."""
 
 
 def watched_tensor(elements):
@@ -72,7 +72,7 @@ def watched_tensor(elements):
 
 
 def finished_calls_keep_nothing():
-    """An early message that nobody sends yet keeps no tensor of the thousands of calls issued after it."""
+    """A pending receive must not keep the tensors of the thousands of calls that are issued after it."""
     rank, _ = me()
     message = torch.zeros(1)
     early = dist.irecv(message, 1) if rank == 0 else None
@@ -120,7 +120,7 @@ def groups_of_every_kind():
     received = [torch.zeros(1) for _ in range(2)]
     dist.all_gather(received, torch.tensor([float(rank)]), group=mine)
     assert [t.item() for t in received] == ([0, 2] if rank % 2 == 0 else [1, 3])
-    dist.broadcast(tensor, 2 if rank % 2 == 0 else 3, group=mine)  # named by its global rank
+    dist.broadcast(tensor, 2 if rank % 2 == 0 else 3, group=mine)  # the root is a global rank
     alone = [dist.new_group([r]) for r in range(world)][rank]
     dist.all_reduce(tensor, group=alone)
     dist.destroy_process_group(mine)
@@ -139,7 +139,7 @@ def a_group_is_split_by_nccl():
 
 
 def two_groups_in_opposite_order():
-    """Each group has its own communicator: no rank's order of groups matters."""
+    """Each group has its own communicator, so ranks may use groups in different orders."""
     rank, _ = me()
     first, second = dist.new_group([0, 1]), dist.new_group([0, 1])
     tensors = [torch.full((500_000,), 1.0), torch.full((500_000,), 2.0)]
@@ -188,7 +188,7 @@ def coalesced_calls_are_one_work():
 
 
 def coalesced_by_device():
-    """The old form, in which each call goes to the backend between start and end."""
+    """The old form of coalescing: the backend gets each call between its start and end."""
     rank, world = me()
     one, two = torch.ones(10), torch.full((2000,), float(rank))
     with _coalescing_manager(device=torch.device("cpu"), async_ops=True) as block:
@@ -210,7 +210,7 @@ def messages_in_a_ring():
 
 
 def messages_beside_collectives():
-    """A message that nobody has received yet holds up no collective."""
+    """A message that has not been received yet must not delay collectives."""
     rank, _ = me()
     message = torch.full((600_000,), 7.0) if rank == 0 else torch.zeros(600_000)
     pending = dist.isend(message, 1) if rank == 0 else None
@@ -234,7 +234,7 @@ def threads_of_this_process():
 
 
 def a_message_outlives_its_group():
-    """Its stream's thread has the last reference to the communicator of the two ranks, and lets go of it."""
+    """The message's thread has the last reference to the communicator of the two ranks. It must release it."""
     rank, _ = me()
     dist.barrier()
     group = dist.new_group()
@@ -245,8 +245,8 @@ def a_message_outlives_its_group():
         dist.destroy_process_group(group)
         del tensor, group
         gc.collect()
-        threads = threads_of_this_process()  # the message's communicator is yet to be made
-    dist.barrier()  # from here on the other rank receives
+        threads = threads_of_this_process()  # the message's communicator does not exist yet
+    dist.barrier()  # only now does the other rank receive
     if rank == 1:
         received = torch.zeros(600_000)
         dist.recv(received, 0, group=group)
@@ -258,7 +258,7 @@ def a_message_outlives_its_group():
 
 
 def groups_leave_the_environment_alone():
-    """Neither later groups nor children take one group's time-out for what the user has set."""
+    """A group's time-out must not be set in the environment, where later groups and children would read it."""
     before = dict(os.environ)
     for seconds in (5, 1800, 7):
         dist.all_reduce(torch.ones(1), group=dist.new_group(timeout=timedelta(seconds=seconds)))
@@ -290,12 +290,12 @@ def wrong_input_is_refused():
            [4] + [0] * (world - 1), [1] * world + [0])
     raises(ValueError, ["tag 3", "order"], dist.isend, four, (rank + 1) % world, tag=3)
     raises((ValueError, RuntimeError), ["sparse"], dist.all_reduce, torch.zeros(4, 4).to_sparse())
-    dist.all_reduce(four.fill_(1))  # the group is as good as before
+    dist.all_reduce(four.fill_(1))  # the group still works
     assert four.eq(world).all()
 
 
 def torchs_own_check_finds_unequal_calls():
-    """TORCH_DISTRIBUTED_DEBUG=DETAIL compares the calls of all ranks before each goes to the backend."""
+    """With TORCH_DISTRIBUTED_DEBUG=DETAIL, PyTorch compares the ranks' calls before the backend gets them."""
     rank, _ = me()
     dist.set_debug_level(dist.DebugLevel.DETAIL)
     group = dist.new_group()
@@ -321,7 +321,7 @@ def a_late_rank_is_named_by_the_call():
 
 
 def all_works_in_flight_end_with_the_time_out():
-    """The stream's thread asks why the first one failed while the abort waits for the others."""
+    """The stream's thread asks why the first work failed, while the abort waits for the other works."""
     rank, _ = me()
     if rank == 1:
         await_rank(0)
@@ -351,7 +351,7 @@ def a_wait_with_a_time_of_its_own():
     if rank == 0:
         raises(dist.DistBackendError, ["Timed out after the 200 ms"], work.wait, timedelta(milliseconds=200))
         tell()
-    work.wait()  # the call goes on
+    work.wait()  # the call continues
     assert tensor.eq(2).all()
 
 
@@ -391,7 +391,7 @@ print(dist.get_backend(), dist.group.WORLD._get_backend(torch.device("cpu")).nam
 
 
 def run_script(name="dynamiccl", end="", environment=None):
-    """Two ranks of a script that does nothing but name the backend; their exit codes and output."""
+    """Runs a script that only names the backend, on two ranks. Returns their exit codes and output."""
     with tempfile.TemporaryDirectory() as folder:
         ranks = [subprocess.Popen([sys.executable, "-c", SCRIPT.format(name=name, end=end), str(rank), folder + "/store"],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -476,7 +476,7 @@ class Failures(unittest.TestCase):
 
 
 class Scripts(unittest.TestCase):
-    """The backend is found by its name alone; a program may end without taking its groups down."""
+    """PyTorch must find the backend by its name alone. A program may end without destroying its groups."""
 
     def require_success(self, outcomes, words):
         for code, output, errors in outcomes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Futures, their callbacks, PyTorch's registry of works, and coalescing blocks."""
+"""Tests futures, their callbacks, PyTorch's registry of works, and coalescing blocks."""
 import importlib.util
 import threading
 import unittest
@@ -11,17 +11,17 @@ from torch import nn
 from torch.distributed._functional_collectives import allow_inflight_collective_as_graph_input_ctx
 from torch.distributed.distributed_c10d import _coalescing_manager
 
-# Seconds until a call that is stuck ends with an error.
+# A call that is stuck ends with an error after this many seconds.
 STUCK = 20
 
 
 def sum_of(value):
-    """A call that is still in flight when it returns."""
+    """Issues an AllReduce and returns its work while the call is still in flight."""
     return dist.all_reduce(torch.full((200_000,), float(value)), async_op=True)
 
 
 def a_callback_waits_for_a_call():
-    """By its work, by its future, and within a callback of that future."""
+    """The callback waits by the call's work, by its future, and inside a callback of that future."""
     world = dist.get_world_size()
 
     def innermost(done):
@@ -37,7 +37,7 @@ def a_callback_waits_for_a_call():
 
 
 def callbacks_of_two_groups_wait_for_each_other():
-    """Neither group's calls go through a thread on which a callback of the other waits."""
+    """A callback that waits must not block a thread that the other group's calls need."""
     groups = [dist.new_group(), dist.new_group()]
     entered = [threading.Event(), threading.Event()]
 
@@ -55,7 +55,7 @@ def callbacks_of_two_groups_wait_for_each_other():
         results[mine] = future.then(callback(mine)).wait()
 
     results = [None, None]
-    # Threads, since the callback of a call that is done already runs within then().
+    # Each group has a thread, because then() itself runs the callback if the call is already done.
     threads = [threading.Thread(target=use, args=(mine,)) for mine in range(2)]
     for thread in threads:
         thread.start()
@@ -75,7 +75,7 @@ def a_future_is_complete_after_the_wait():
 
 
 def a_callback_sees_the_failure():
-    """The callback runs when the call has timed out, and a wait in it ends as well."""
+    """The callback must run when the call has timed out, and a wait inside it must end."""
     if dist.get_rank() == 1:
         await_rank(0)
         return
@@ -112,7 +112,7 @@ def waited_works_leave_the_registry():
 
 
 def train_with_power_sgd(steps=12):
-    """The losses of a small net whose gradients a hook compresses, in callbacks that call and wait."""
+    """Returns the losses of a small net. A hook compresses its gradients in callbacks that issue calls and wait."""
     from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 
     torch.manual_seed(0)
@@ -152,7 +152,7 @@ def exchange(sent, received):
 
 
 def a_block_that_fails_is_dropped():
-    """torch.distributed does not end a block that an exception leaves."""
+    """torch.distributed does not end a coalescing block if an exception leaves it."""
     rank, check = dist.get_rank(), unittest.TestCase()
     mine, received = torch.full((2000,), float(rank)), torch.zeros(2000)
     wrong = [dist.P2POp(dist.isend, mine, 1 - rank), dist.P2POp(dist.isend, mine, 1 - rank, tag=3)]
@@ -200,7 +200,7 @@ class Callbacks(unittest.TestCase):
 
     @unittest.skipUnless(importlib.util.find_spec("numpy"), "PyTorch's PowerSGD hook needs NumPy")
     def test_power_sgd_trains_as_over_gloo(self):
-        """Two ranks: to the bit."""
+        """On two ranks the losses must be equal bit for bit."""
         self.assertEqual(run_ranks(train_with_power_sgd, 2, timeout=STUCK), run_ranks(train_with_power_sgd, 2, backend="gloo"))
 
 

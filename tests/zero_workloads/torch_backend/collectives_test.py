@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every collective of the backend in 1 to 4 processes against a serial reference, and random sequences of them."""
+"""Compares every collective, and random sequences of them, in 1 to 4 processes with a serial reference."""
 import itertools
 import os
 import random
@@ -21,13 +21,13 @@ def me():
 
 
 def tolerance_of(op, dtype, world):
-    """A mean over 3 ranks is not exact: one rounding of the type, wherever the library rounds."""
+    """A mean over 3 ranks is rounded once in its type, wherever the library rounds."""
     if op != ReduceOp.AVG or world in (1, 2, 4):
         return 0.0
     return 4 * torch.finfo(dtype).eps if dtype.is_floating_point else 0.0
 
 
-# ---- one operation each: called on every rank, checks its own result ----
+# ---- each function is called on every rank, makes one call and checks its result ----
 
 def check_all_reduce(shape, dtype, op, seed):
     rank, world = me()
@@ -83,7 +83,7 @@ def check_all_gather_single(shape, dtype, seed):
     rank, world = me()
     inputs = [tensor_of(shape, dtype, seed, r) for r in range(world)]
     output = torch.zeros((world,) + shape, dtype=dtype)
-    if seed % 2:  # FSDP's way: the input is this rank's place in the output
+    if seed % 2:  # as in FSDP, the input is this rank's part of the output
         output[rank] = inputs[rank]
         work = dist.all_gather_single(output, output[rank], async_op=True)
     else:
@@ -101,7 +101,7 @@ def check_all_gather_list(shape, dtype, seed):
 
 
 def check_all_gather_coalesced(shape, dtype, seed):
-    """Tensors of three sizes, one of them empty, from each rank in one call."""
+    """Gathers tensors of three sizes from each rank in one call. One of them is empty."""
     rank, world = me()
     shapes = [shape, (0,), (shape[0] + 1,) + shape[1:]]
     inputs = [[tensor_of(each, dtype, seed + i, r) for i, each in enumerate(shapes)] for r in range(world)]
@@ -178,7 +178,7 @@ def every_move():
 
 
 def random_sequence(seed):
-    """Up to eight calls in flight, waited for in any order: each rank draws its own order of waiting."""
+    """Issues up to eight calls at once. Each rank waits for them in its own random order."""
     shared, own = random.Random(seed), random.Random(f"{seed} {dist.get_rank()}")
     for case in range(ROUNDS):
         pending = []
@@ -207,7 +207,7 @@ def pre_multiplied_sums():
 
 
 def real_numbers_at_two_ranks():
-    """Sums of two are equal to the bit whatever the algorithm; NaN and infinity come through."""
+    """A sum of two numbers is the same bit for bit with every algorithm. NaN and infinity must be kept."""
     rank, world = me()
     for dtype in FLOATS:
         inputs = [torch.randn(10_001, generator=torch.Generator().manual_seed(r)).to(dtype) for r in range(world)]
@@ -219,7 +219,7 @@ def real_numbers_at_two_ranks():
 
 
 def dense_layouts():
-    """Calls that keep the shape take any order in memory without gaps."""
+    """Calls that keep the shape accept tensors with any order of dimensions in memory, if there are no gaps."""
     rank, world = me()
     image = torch.full((2, 3, 4, 5), float(rank + 1)).to(memory_format=torch.channels_last)
     dist.all_reduce(image)
@@ -230,7 +230,7 @@ def dense_layouts():
 
 
 def messages_to_oneself():
-    """A batch is one NCCL group, in which a rank may send to itself."""
+    """A batch is an NCCL group. In a group a rank may send to itself."""
     rank, _ = me()
     sent, received = torch.full((100_000,), float(rank)), torch.full((100_000,), -1.0)
     for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, sent, rank), dist.P2POp(dist.irecv, received, rank)]):

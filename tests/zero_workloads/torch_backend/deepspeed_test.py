@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`dynamiccl run --settings` on a script that trains with DeepSpeed, over hostccl with two ranks.
+"""Tests `dynamiccl run --settings` on a script that trains with DeepSpeed, over hostccl with two ranks.
 
-DeepSpeed is no part of the build's Python. Where it is missing, the one line that is printed says so, and ctest counts the
-test as skipped. With a Python that has torch and DeepSpeed:
+The build's Python does not contain DeepSpeed. Without DeepSpeed this program prints one line that says so, and ctest
+counts the test as skipped. To run it with a Python that has torch and DeepSpeed:
 
     DYNAMICCL_SOURCE_DIR=. DYNAMICCL_PROGRAM=build/release/bin/dynamiccl PYTHONPATH=build/release/lib/python PYTHON \\
         tests/zero_workloads/torch_backend/deepspeed_test.py
@@ -44,7 +44,7 @@ for step in range(10):
 with open(f"{options.out}.{dist.get_rank()}", "w") as file:
     json.dump(losses, file)
 """
-# Six layers of 64 x 64 with biases: a bucket of 4200 elements has one layer's gradients, 4096 and 64, and no third.
+# Six layers of 64 x 64 with biases. A bucket of 4200 elements has room for the 4096 + 64 gradients of one layer only.
 SMALL = {"reduce_bucket_size": 4200}
 STAGE_3 = {**SMALL, "stage3_prefetch_bucket_size": 9000, "stage3_param_persistence_threshold": 0}
 
@@ -65,7 +65,7 @@ class DeepSpeed(unittest.TestCase):
         return self.path(name)
 
     def train(self, stage, settings):
-        """Returns the losses of both ranks, and the receipts by setting. The configuration's file must stay as it is."""
+        """Returns the losses of both ranks, and the receipts by setting. The configuration file must not change."""
         config = json.dumps({"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": stage},
                              "optimizer": {"type": "AdamW", "params": {"lr": 1e-3, "torch_adam": True}}})
         self.write("ds.json", config)

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of tests that start as forks of one process, which has imported torch. The import takes longer than most of
-their trainings.
+"""Starts the tests' programs as forks of one process that has imported torch.
 
-The words of python() stand in place of `python` in the command of a job. They run this file as a client. The client
-sends its arguments, environment, folder and standard streams to the server, and ends as the forked program ends. The
-forked program loads the objects of LD_PRELOAD and runs sitecustomize before the script, as an ordinary start does. An
-ordinary start differs in one point: it installs the settings hook before torch is imported, not after. So some cases
-start Python itself.
+The import takes longer than most of the trainings. The arguments that python() returns take the place of `python` in
+the command of a job. They run this file as a client. The client sends its arguments, environment, folder and standard
+streams to the server, and ends as the forked program ends. Like an ordinary start, the forked program loads the objects
+of LD_PRELOAD and runs sitecustomize before the script. One thing differs: an ordinary start installs the settings hook
+before torch is imported, a fork afterwards. So some cases start Python itself.
 """
 import functools
 import json
@@ -38,7 +37,8 @@ def _receive(connection):
 
 
 def _become(request, streams, own_path):
-    """Makes this forked process what Python would be after its start; returns the arguments."""
+    """Gives this forked process the streams, environment, folder and modules that a newly started Python would have.
+    Returns the program's arguments."""
     import ctypes
 
     arguments, environment, folder = request
@@ -75,7 +75,7 @@ def _run(arguments):
 
 
 def _serve(path):
-    """Forks programs until the test's end of standard input is closed. A fork returns from here with its request."""
+    """Forks programs until the test closes its end of standard input. In a fork, this function returns its request."""
     import selectors
 
     ready, programs = selectors.DefaultSelector(), {}
@@ -106,7 +106,7 @@ def _serve(path):
                     ready.register(source, selectors.EVENT_READ, program)
             elif key.data in programs:
                 ended, connection = programs.pop(key.data)
-                if key.fileobj is connection:  # the client is gone
+                if key.fileobj is connection:  # the client has ended
                     os.kill(key.data, 9)
                 code = os.waitstatus_to_exitcode(os.waitpid(key.data, 0)[1])
                 for source in (ended, connection):
@@ -130,7 +130,7 @@ def _main():
     import torch.distributed.run  # noqa: F401
 
     _run(_become(*_serve(sys.argv[2]), own_path))
-    # Python's own end frees all modules one by one. In a fork this copies their memory first: 0.7 processor seconds.
+    # At its end, Python frees all modules one by one. In a fork this copies their memory, which takes 0.7 seconds.
     atexit._run_exitfuncs()
     sys.stdout.flush()
     os._exit(0)
@@ -138,9 +138,9 @@ def _main():
 
 @functools.cache
 def python():
-    """The words that stand in place of `python` in a command. The first call starts the server, which ends with this
-    process."""
-    import atexit  # here, because each client would pay for what this file imports
+    """Returns the arguments that take the place of `python` in a command. The first call starts the server, which ends
+    with this process."""
+    import atexit  # not at the top, because every client runs this file
     import subprocess
     import tempfile
 

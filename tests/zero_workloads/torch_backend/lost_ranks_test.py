@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that die, skip a collective, abort or stay away: every rank ends, and `dynamiccl hang` names the rank and the call."""
+"""Tests ranks that die, skip a collective, abort or stay away.
+
+Every rank must end, and `dynamiccl hang` must name the rank and the call."""
 import gc
 import json
 import os
@@ -18,11 +20,12 @@ from ranks import await_rank, run_ranks, tell
 
 DYNAMICCL = os.environ["DYNAMICCL_PROGRAM"]
 RANKS = 3
-# Milliseconds of the group's time-out in the jobs below.
+# The group's time-out in the jobs below.
 TIMEOUT_MS = 4000
 
-# DDP with four buckets of one size. The fault happens on rank 1 in the middle of step 5: the first bucket is in flight, and
-# the other ranks have issued the second one. A rank that learns of the fault earlier would not issue it and be behind too.
+# DDP with four buckets of one size. The fault happens on rank 1 in the middle of step 5, when the first bucket is in
+# flight and the other ranks have issued the second one. A rank that noticed the fault earlier would not issue the
+# second bucket, so it would be behind too.
 JOB = """
 import os, sys, torch, torch.distributed as dist
 from datetime import timedelta
@@ -67,7 +70,7 @@ except RuntimeError as error:
 
 
 def run_job(folder, fault):
-    """Exit code and output of each rank, and what `dynamiccl hang` finds in their traces."""
+    """Returns the exit code and output of each rank, and what `dynamiccl hang` finds in their traces."""
     os.mkdir(folder + "/traces")
     preload = subprocess.run([DYNAMICCL, "path", "--preload"], capture_output=True, text=True, check=True).stdout.strip()
     environment = {**os.environ, "LD_PRELOAD": preload, "DYNAMICCL_TRACE": folder + "/traces/%r.ctrace"}
@@ -80,7 +83,7 @@ def run_job(folder, fault):
 
 
 def a_rank_stays_away_from_a_new_group(away):
-    """The others know after the time-out of the new group, whatever that of the default group is."""
+    """The other ranks notice it after the time-out of the new group, not that of the default group."""
     store = dist.distributed_c10d._get_default_store()
     if dist.get_rank() == away:
         store.wait([f"tried_{rank}" for rank in range(dist.get_world_size()) if rank != away])
@@ -98,7 +101,7 @@ def a_rank_stays_away_from_a_new_group(away):
 
 
 def a_waiting_message_blocks_no_new_group():
-    """A thread that waits in the store for the other rank of a message leaves the store to the program."""
+    """While a thread waits in the store for the other rank of a message, the program can still use the store."""
     rank, store = dist.get_rank(), dist.distributed_c10d._get_default_store()
     server = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False) if rank == 0 else None
     if rank == 0:
@@ -109,7 +112,7 @@ def a_waiting_message_blocks_no_new_group():
     dist.init_process_group("dynamiccl", store=shared, rank=rank, world_size=2, timeout=timedelta(seconds=20))
     message = torch.zeros(1)
     early = dist.irecv(message, 0) if rank == 1 else None
-    time.sleep(0.5)  # the message's thread comes to wait in the store
+    time.sleep(0.5)  # by now the message's thread waits in the store
     dist.new_group()
     if rank == 0:
         dist.send(torch.ones(1), 1)
@@ -120,19 +123,19 @@ def a_waiting_message_blocks_no_new_group():
 
 
 def a_store_serves_a_second_group():
-    """What the first group left in the store is not taken for the second one's."""
+    """The second group must not use what the first group left in the store."""
     rank, store = dist.get_rank(), dist.distributed_c10d._get_default_store()
     for _ in range(3):
         dist.barrier()
         dist.destroy_process_group()
         if rank == 0:
-            time.sleep(1)  # the other rank looks for the id meanwhile
+            time.sleep(1)  # meanwhile the other rank looks for the id
         dist.init_process_group("dynamiccl", store=store, rank=rank, world_size=2, timeout=timedelta(seconds=20))
         dist.barrier()
 
 
 def an_abort_ends_messages_that_wait_for_their_peer():
-    """The peer sends no message, so the two ranks never meet."""
+    """The peer issues no message, so the two ranks never connect."""
     if dist.get_rank() == 1:
         await_rank(0)
         return
@@ -148,11 +151,11 @@ def an_abort_ends_messages_that_wait_for_their_peer():
 
 
 def a_forked_child_destroys_the_group():
-    """It has none of the group's threads, which wait on conditions that it inherits."""
+    """The child inherits conditions on which the group's threads wait, but not these threads."""
     dist.all_reduce(torch.ones(2_000_000), async_op=True).wait()
     child = os.fork()
     if child == 0:
-        signal.alarm(20)  # ends a child that waits for ever
+        signal.alarm(20)  # ends a child that hangs
         dist.destroy_process_group()
         gc.collect()
         os._exit(0)
@@ -194,9 +197,11 @@ class LostRanks(unittest.TestCase):
         self.assert_named(findings)
 
     def test_a_rank_skips_a_collective(self):
-        """The later calls have one size, so it shows when rank 1 has no call left for the others' last one.
+        """All later calls have the same size, so the skip shows only at the last call of ranks 0 and 2: rank 1 has no
+        call left for it.
 
-        The process of the rank whose time is over first ends, which the other one may see before its own time is over."""
+        One of these two ranks times out first, and its process ends. The other rank then also times out, or notices
+        before that the process has ended."""
         ended, findings = self.run_with("skip")
         self.assertEqual(ended[1][0], 0, ended[1][1])
         timed_out = [rank for rank in (0, 2) if f"on rank {rank}: Timed out after {TIMEOUT_MS} ms" in ended[rank][1]]

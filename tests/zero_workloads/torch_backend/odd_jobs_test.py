@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`dynamiccl run --settings` on small jobs that are written otherwise than the example: several models, optimizers that
-change, gradients that are accumulated, compiled modules, FSDP2 under its old name. The receipts must not doubt a
-setting that is in effect."""
+"""Tests `dynamiccl run --settings` on small jobs that differ from the example.
+
+They have several models, change optimizers, accumulate gradients, compile modules, or use FSDP2 by its old name. The
+receipts must not doubt a setting that is in effect."""
 import json
 import os
 import subprocess
@@ -82,7 +83,7 @@ BUCKET = {"bucket_cap_mb": 0.1}
 
 class OddJobs(unittest.TestCase):
     def receipts(self, body, group, settings, ranks=2, end="", python=None):
-        """The standing of each setting, and what the job printed. Without `python` the ranks are forks."""
+        """Returns the standing of each setting, and what the job printed. Without `python` the ranks are forks."""
         with tempfile.TemporaryDirectory(prefix="dynamiccl_odd_jobs_") as folder:
             def write(name, text):
                 with open(os.path.join(folder, name), "w") as file:
@@ -141,12 +142,12 @@ class OddJobs(unittest.TestCase):
                     self.assertEqual(json.load(file)["frameworks"]["fsdp2"]["on_host"], waits)
 
     def test_the_hook_is_not_compiled(self):
-        # One write a rank, so that two ranks do not mix their words.
+        # Each rank prints with one write, so that the output of two ranks is not mixed.
         count = "\nimport torch._dynamo.utils as dynamo\nsys.stdout.write(f\"frames {dynamo.counters['frames']['total']}\\n\")\n"
         plain = subprocess.run([DYNAMICCL, "run", "-q", "-n", "2", "--", *forked_ranks.python(), "-c",
                                 BEGIN + sharded(compile='block.compile(backend="eager")') + count],
                                capture_output=True, text=True, timeout=300)
-        # The hook acts when Dynamo is imported, so these ranks are no forks of a process that has imported it.
+        # The hook acts when Dynamo is imported, so these ranks must not be forks of a process that has imported it.
         seen, out = self.receipts(sharded(compile='block.compile(backend="eager")'), "fsdp2", {"forward_prefetch": 1}, end=count,
                                   python=(sys.executable, "-W", "ignore"))
         self.assertIn("frames", plain.stdout)

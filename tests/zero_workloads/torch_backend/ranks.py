@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a function as the ranks of a process group, each in a forked process, and passes on what it returns or raises."""
+"""Runs a function on the ranks of a process group, each a forked process. Passes on results and exceptions."""
 import multiprocessing
 import os
 import tempfile
@@ -10,10 +10,10 @@ import torch
 import torch.distributed as dist
 
 BACKEND = "dynamiccl"
-# Far above what a loaded machine takes: a hang is reported, a slow machine is not.
+# Far longer than any test takes on a loaded machine, so only a hang exceeds it.
 _HANG_SECONDS = 240
 
-torch.set_num_threads(1)  # no thread pool before the fork
+torch.set_num_threads(1)  # a fork must not inherit a thread pool
 
 
 class RankFailed(AssertionError):
@@ -21,12 +21,12 @@ class RankFailed(AssertionError):
 
 
 def tell():
-    """Lets every rank go on that stands in await_rank() for this one."""
+    """Lets all ranks continue that wait for this rank in await_rank()."""
     dist.distributed_c10d._get_default_store().set(f"told_by_{dist.get_rank()}", "")
 
 
 def await_rank(rank):
-    """Returns when that rank tells, without a call on the group. run_ranks ends this rank where the other one fails."""
+    """Waits until that rank calls tell(), without a call on the group. run_ranks ends this rank if that rank fails."""
     dist.distributed_c10d._get_default_store().wait([f"told_by_{rank}"], timedelta(seconds=_HANG_SECONDS))
 
 
@@ -36,16 +36,16 @@ def _rank_main(function, rank, world, folder, backend, timeout, arguments, resul
         store = dist.FileStore(os.path.join(folder, "store"), world)
         dist.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=timedelta(seconds=timeout))
         results.put((rank, function(*arguments), None))
-    except BaseException:  # noqa: B902, whatever it was goes to the test
+    except BaseException:  # noqa: B902, the test gets every exception
         results.put((rank, None, traceback.format_exc()))
     results.close()
     results.join_thread()
-    # Groups are left as they are: some tests leave them broken.
+    # Groups are not destroyed, because some tests leave them broken.
     os._exit(0)
 
 
 def run_ranks(function, world, *arguments, backend=BACKEND, timeout=_HANG_SECONDS, expect_death=()):
-    """What `function(*arguments)` returned on each rank; None of those that are expected to die."""
+    """Returns what `function(*arguments)` returned on each rank; None for ranks that are expected to die."""
     context = multiprocessing.get_context("fork")
     results = context.Queue()
     outcomes = [None] * world

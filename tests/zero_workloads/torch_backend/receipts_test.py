@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Receipts of `dynamiccl run --settings` on real jobs under torchrun, over hostccl with two ranks. Torchrun and the ranks
-are forks (forked_ranks.py), except in the cases of STARTED.
+"""Tests the receipts of `dynamiccl run --settings` on real jobs under torchrun, over hostccl with two ranks.
 
-In twelve jobs a setting has no effect, though in most of them the framework was given it. The receipt must say so. In
-twelve other jobs every setting has its effect, and each receipt must say that.
+Torchrun and the ranks are forks (forked_ranks.py), except in the cases of STARTED. In twelve jobs a setting has no
+effect, although most of them passed it to the framework. The receipt must state this. In twelve other jobs every
+setting has its effect, and each receipt must state that.
 """
 import json
 import os
@@ -18,7 +18,7 @@ SOURCE = os.environ["DYNAMICCL_SOURCE_DIR"]
 DYNAMICCL = os.environ["DYNAMICCL_PROGRAM"]
 SCRIPT = os.path.join(SOURCE, "zero_workloads/torch_backend/examples/train_gpt.py")
 MODEL = ["--layers", "4", "--hidden", "96", "--vocabulary", "256", "--sequence", "32", "--steps", "10"]
-# Each case is a script that changes torch, or nothing, and then runs the example.
+# Each case is a script. It may change torch, and then runs the example.
 CASE = """
 import runpy, sys
 import torch
@@ -84,7 +84,7 @@ def fully_shard(module, **named):
     return module
 fsdp.fully_shard = fully_shard
 """
-# Before each forward pass the program sets its own order of prefetching, none.
+# Before each forward pass, the program turns prefetching off itself.
 OWN_PREFETCH = """
 shard = fsdp.fully_shard
 def own_order(root, _inputs):
@@ -120,7 +120,7 @@ class Unused(Ddp):
 
 parallel.DistributedDataParallel = Unused
 """
-# A sitecustomize that makes torch look like a release in which the argument has another name.
+# A sitecustomize that imitates a release of torch in which the argument has another name.
 RENAMED = """
 import importlib.abc, importlib.machinery, sys
 
@@ -150,7 +150,7 @@ parallel.DistributedDataParallel = Renamed
 """
 BUCKET = {"bucket_cap_mb": 0.3}
 VIEWS = {"gradient_as_bucket_view": True}
-# Name, group of settings, settings, script, and the words that the receipt must have.
+# Name, group of settings, settings, script, and the text that the receipt must contain.
 WITHOUT_EFFECT = [
     ("PYTHONPATH replaced", "ddp", BUCKET, "", "PYTHONPATH was replaced"),
     ("settings removed from the environment", "ddp", BUCKET, "", "its environment was changed"),
@@ -183,8 +183,8 @@ WITH_EFFECT = [
 ]
 
 
-# Cases whose ranks start Python themselves, as a user's do: one that needs sitecustomize before torch is imported, and
-# one of each framework.
+# Cases whose ranks start Python themselves, as a user's ranks do: one that needs sitecustomize before torch is
+# imported, and one for each framework.
 STARTED = {"argument renamed", "views of buckets", "two modules ahead"}
 
 
@@ -202,7 +202,7 @@ class Receipts(unittest.TestCase):
         return path
 
     def command(self, name, script):
-        """Torchrun and the words after its options. Some cases change the environment of a rank's Python."""
+        """Returns the torchrun command of a case. Some cases change the environment of a rank's Python."""
         python = (sys.executable, "-W", "ignore") if name in STARTED else forked_ranks.python()
         other = self.write("other.json", '{"format": "dynamiccl-settings", "version": 1, "ddp": {"bucket_cap_mb": 5}}')
         changed = {
@@ -232,7 +232,7 @@ class Receipts(unittest.TestCase):
     def test_a_setting_without_effect_is_found(self):
         for name, group, settings, body, words in WITHOUT_EFFECT:
             with self.subTest(case=name):
-                # The setting in question comes first; where others stand beside it, they only make it visible.
+                # The tested setting comes first. Other settings only make its effect visible.
                 asked = next(iter(settings))
                 row = next(r for r in self.receipts(name, group, settings, body) if r["setting"] == f"{group}.{asked}")
                 print(f"{name}: {row['setting']}: {row['standing']}: {row['how']}", flush=True)

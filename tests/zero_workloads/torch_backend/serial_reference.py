@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the collectives should give, computed from the inputs of all ranks in one process."""
+"""The right results of the collectives, computed from the inputs of all ranks in one process."""
 import torch
 from torch.distributed import ReduceOp
 
@@ -7,13 +7,13 @@ FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 SMALL_FLOATS = [torch.float8_e4m3fn, torch.float8_e5m2]
 INTEGERS = [torch.int8, torch.uint8, torch.int32, torch.uint32, torch.int64, torch.uint64]
 REDUCED = FLOATS + SMALL_FLOATS + INTEGERS + [torch.bool]
-# What NCCL does not know travels as bytes.
+# Types that NCCL does not know are sent as bytes.
 MOVED = REDUCED + [torch.int16, torch.complex64]
 OPERATORS = [ReduceOp.SUM, ReduceOp.AVG, ReduceOp.PRODUCT, ReduceOp.MIN, ReduceOp.MAX]
 
 
 def tensor_of(shape, dtype, *seeds):
-    """Small whole numbers, so that sums and products of four ranks are exact in every type, 8-bit floats too."""
+    """Returns small integers. Sums and products over four ranks are exact in every type, even in 8-bit floats."""
     generator = torch.Generator().manual_seed(hash(seeds) % 2**31)
     signed = dtype.is_signed and dtype is not torch.bool
     values = torch.randint(-2 if signed else 0, 3, shape, generator=generator)
@@ -25,7 +25,7 @@ def fits(op, dtype):
 
 
 def reduced(tensors, op, dtype):
-    """The operator over the ranks' tensors. bool: SUM and MAX are "or", PRODUCT and MIN are "and"."""
+    """Applies the operator to the ranks' tensors. For bool, SUM and MAX are "or", PRODUCT and MIN are "and"."""
     stacked = torch.stack([tensor.to(torch.float64) for tensor in tensors])
     if op in (ReduceOp.SUM, ReduceOp.AVG):
         result = stacked.sum(0)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`dynamiccl run --settings` and `dynamiccl tune` on the unmodified example script, over hostccl with two ranks.
+"""Tests `dynamiccl run --settings` and `dynamiccl tune` on the unmodified example script, over hostccl with two ranks.
 
-The evidence is in the recorded calls: an asked bucket size shows as a number of AllReduces a step, and the losses are those
-of the plain run to the bit, because a sum of two has one order.
+The recorded calls are the evidence: a bucket size shows as a number of AllReduces per step. The losses must be those of
+the plain run bit for bit, because a sum of two numbers has only one order.
 """
 import json
 import os
@@ -17,7 +17,7 @@ SOURCE = os.environ["DYNAMICCL_SOURCE_DIR"]
 DYNAMICCL = os.environ["DYNAMICCL_PROGRAM"]
 SCRIPT = os.path.join(SOURCE, "zero_workloads/torch_backend/examples/train_gpt.py")
 MODEL = ["--layers", "2", "--hidden", "96", "--vocabulary", "256", "--sequence", "32", "--steps", "12"]
-# The backend's folder is on PYTHONPATH, which -I makes Python ignore.
+# The backend's folder is on PYTHONPATH. With -I Python ignores this variable, so ISOLATED adds the folder itself.
 PYTHON = (sys.executable, "-W", "ignore")
 ISOLATED = f"import runpy, sys; sys.path.append({os.environ['PYTHONPATH'].split(os.pathsep)[0]!r}); " \
            f"sys.argv = sys.argv[1:]; runpy.run_path({SCRIPT!r}, run_name='__main__')"
@@ -49,13 +49,13 @@ class Job(unittest.TestCase):
                 f'[[rule]]\ncollective = "{collective}"\nconfig = "{config}"\n' for collective in collectives))
 
     def assert_near(self, losses, others):
-        """Losses of all ranks that differ by rounding only."""
+        """Requires that the losses of all ranks differ only by rounding."""
         for ours, theirs in zip(losses, others):
             for one, other in zip(ours, theirs):
                 self.assertAlmostEqual(float.fromhex(one), float.fromhex(other), delta=1e-4)
 
     def train(self, parallel, *options, python=None, ranks=2, model=()):
-        """The losses of all ranks, and the receipts. Without `python` the ranks are forks."""
+        """Returns the losses of all ranks, and the receipts. Without `python` the ranks are forks."""
         self.dynamiccl("run", "-n", str(ranks), *options, "--json", self.path("run.json"), "--",
                        *(python or (*forked_ranks.python(), SCRIPT)), "--parallel", parallel, *MODEL, *model, "--json", self.path("{rank}.json"))
         losses = []
@@ -108,7 +108,7 @@ class SettingsOfFsdp2(Job):
         self.assertEqual([(r["standing"], r["how"]) for r in receipts],
                          [("in effect", "states are divided over 2 of 4 ranks, 3 AllReduces a step between groups")])
         self.assert_near(losses, plain)
-        # Two groups of sums have another order than one sum of four, so some bit differs, or nothing was changed.
+        # Two groups add in another order than one sum of four. If no bit differs, the setting changed nothing.
         self.assertNotEqual(losses, plain)
 
     def test_what_cannot_be_grouped_is_said(self):
@@ -127,7 +127,7 @@ class SettingsOfFsdp2(Job):
                     self.assertEqual(losses, plain)
 
     def test_configs_of_nccl_change_the_order_of_sums_only_on_four_ranks(self):
-        """With HOSTCCL_SUM=rank_order every element is summed in the order of ranks, whatever the algorithm."""
+        """With HOSTCCL_SUM=rank_order, every algorithm sums each element in the order of ranks."""
         for order, same in (("rank_order", True), ("algorithm", False)):
             os.environ["HOSTCCL_SUM"] = order
             self.addCleanup(os.environ.pop, "HOSTCCL_SUM", None)
@@ -143,7 +143,7 @@ class SettingsOfDdp(Job):
     def test_buckets_are_as_asked_and_losses_as_without(self):
         plain, receipts = self.train("ddp")
         self.assertEqual(receipts, [])
-        # With a static graph the buckets are rebuilt a step later.
+        # With a static graph, DDP rebuilds its buckets one step later.
         for asked in ({"bucket_cap_mb": 0.3}, {"bucket_cap_mb": 0.3, "static_graph": True}):
             with self.subTest(asked=asked):
                 losses, receipts = self.train("ddp", "--settings", self.settings(ddp=asked))
@@ -161,7 +161,7 @@ class SettingsOfDdp(Job):
                 self.assertIn(reason, receipts[0]["how"])
 
     def test_arguments_that_tune_tries_keep_every_bit(self):
-        """With two ranks all do; with four, views of buckets do, which leave the buckets as they are."""
+        """On two ranks, all such arguments do. On four, views of buckets do, because they do not change the buckets."""
         cases = [(2, {"first_bucket_mb": 0.1}), (2, {"static_graph": True}), (2, {"gradient_as_bucket_view": True}),
                  (4, {"gradient_as_bucket_view": True})]
         plain = {ranks: self.train("ddp", ranks=ranks)[0] for ranks in (2, 4)}
@@ -177,7 +177,7 @@ class SettingsOfDdp(Job):
                                       model=("--bucket-mb", "0.3"))
         self.assertEqual(losses, plain)
         self.assertEqual(receipts[0]["standing"], "in effect", receipts)
-        # Further buckets of PyTorch's 25 MiB would take all the rest in a second AllReduce.
+        # With PyTorch's default of 25 MiB for further buckets, a second AllReduce would have all the rest.
         self.assertRegex(receipts[0]["how"], "^[3-9] AllReduces a step")
 
 

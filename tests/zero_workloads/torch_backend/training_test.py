@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's own DDP and FSDP2 on a small GPT over this backend: losses as over gloo, calls as the generators say.
+"""Tests PyTorch's DDP and FSDP2 on a small GPT over this backend.
 
-The recorded runs go through torchrun and `dynamiccl record`, the way a user takes.
+Losses must be those over gloo, and calls those of the generators. The recorded runs use torchrun and
+`dynamiccl record`, as a user does.
 """
 import csv
 import importlib.util
@@ -19,7 +20,7 @@ SOURCE = os.environ["DYNAMICCL_SOURCE_DIR"]
 DYNAMICCL = os.environ["DYNAMICCL_PROGRAM"]
 SCRIPT = os.path.join(SOURCE, "zero_workloads/torch_backend/examples/train_gpt.py")
 STEPS = 3
-MODEL = "gpt:layers=4,hidden=256,vocabulary=8192,sequence=64"  # the script's own defaults
+MODEL = "gpt:layers=4,hidden=256,vocabulary=8192,sequence=64"  # the script's defaults
 SMALL = ["--layers", "2", "--hidden", "64", "--vocabulary", "256", "--sequence", "32"]
 
 _spec = importlib.util.spec_from_file_location("train_gpt", SCRIPT)
@@ -28,7 +29,7 @@ _spec.loader.exec_module(train_gpt)
 
 
 def losses_of(backend, world, arguments):
-    """The losses of each rank, as text equal to the bit."""
+    """Returns the losses of each rank as text that keeps every bit."""
     options = train_gpt.parse(["--steps", "6", *arguments])
     return run_ranks(lambda: [loss.hex() for loss in train_gpt.train(options)[0]], world, backend=backend)
 
@@ -41,7 +42,7 @@ def dynamiccl(*arguments):
 
 
 def calls_in(trace):
-    """For each rank: collective, type, operator and bytes of each call, in order."""
+    """Returns the collective, type, operator and bytes of each rank's calls, in order."""
     ranks = {}
     for row in csv.DictReader(io.StringIO(dynamiccl("trace", "export", "--to", "csv", trace))):
         call = (row["collective"], row["data_type"], row["op"], int(row["bytes"]))
@@ -50,7 +51,7 @@ def calls_in(trace):
 
 
 def recorded(folder, arguments, of_record=()):
-    """The calls of a run under torchrun, and the losses of both ranks."""
+    """Returns the calls of a run under torchrun, and the losses of both ranks."""
     trace, report = os.path.join(folder, "run.ctrace"), os.path.join(folder, "rank{rank}.json")
     torchrun = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     script = [SCRIPT, "--steps", str(STEPS), "--json", report, *arguments]
@@ -71,7 +72,7 @@ def generated(folder, framework, *settings):
 
 class AdaptiveMode(unittest.TestCase):
     def test_calls_and_steps_are_timed(self):
-        """Python loads hostccl for its extension alone, and the guard finds hostccl's events and the profiler all the same."""
+        """Python loads hostccl only for its extension. The guard must still find hostccl's events and the profiler."""
         with tempfile.TemporaryDirectory() as folder:
             metrics = os.path.join(folder, "{rank}.prom")
             settings = [f"DYNAMICCL_METRICS={metrics.format(rank='%r')}", "DYNAMICCL_LOG=info"]
@@ -87,7 +88,7 @@ class AdaptiveMode(unittest.TestCase):
 class LossesAsOverGloo(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        import torch._dynamo  # noqa: F401, here once, because each forked rank would import it to wrap its model
+        import torch._dynamo  # noqa: F401, once here, because otherwise each forked rank would import it to wrap its model
 
     def test_two_ranks_to_the_bit(self):
         for arguments in (["--parallel", "ddp"], ["--parallel", "ddp", "--bucket-mb", "0.1"], ["--parallel", "fsdp2"]):
@@ -95,7 +96,7 @@ class LossesAsOverGloo(unittest.TestCase):
                 self.assertEqual(losses_of("dynamiccl", 2, SMALL + arguments), losses_of("gloo", 2, SMALL + arguments))
 
     def test_three_and_four_ranks(self):
-        """Sums of three and more are rounded in another order: 1e-6 of the loss."""
+        """Sums of three or more numbers are rounded in another order. So losses may differ by 1e-6 of their value."""
         for world in (3, 4):
             for parallel in ("ddp", "fsdp2"):
                 with self.subTest(world=world, parallel=parallel):
@@ -106,7 +107,7 @@ class LossesAsOverGloo(unittest.TestCase):
 
 
 class RecordedCalls(unittest.TestCase):
-    """What the preloaded recorder saw of PyTorch under torchrun, from construction to the last step."""
+    """Tests what the preloaded recorder sees of PyTorch under torchrun, from construction to the last step."""
     maxDiff = None
 
     def setUp(self):
@@ -121,7 +122,7 @@ class RecordedCalls(unittest.TestCase):
         self.assertEqual(losses, run_ranks(lambda: [loss.hex() for loss in train_gpt.train(options)[0]], 2, backend="gloo"))
 
     def test_fsdp2_under_rules(self):
-        """Rules decide PyTorch's own calls, on both ranks alike, and change none of them."""
+        """Rules must decide PyTorch's calls equally on both ranks, and must not change the calls."""
         rules, log = os.path.join(self.folder, "rules.csv"), os.path.join(self.folder, "decisions.%r")
         with open(rules, "w") as file:
             file.write("allgather,0,18446744073709551615,ring,ll,3,-1,-1\n")

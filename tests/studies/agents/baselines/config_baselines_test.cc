@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps whose best is known: rules must find it where they can, and probing must find it within its calls.
+// Sweeps whose best config is known. Rules must find it if they can, and probing must find it within its
+// budget of calls.
 #include "studies/agents/baselines/config_baselines.h"
 
 #include <gtest/gtest.h>
@@ -21,8 +22,9 @@ namespace {
 constexpr CollectiveConfig kUsual{Algorithm::kRing, Protocol::kSimple, 4};
 constexpr CollectiveConfig kBest{Algorithm::kTree, Protocol::kLL, 4};
 
-// `best_us` against 100 of the default and of everything else; the mean log of the repeats is that exactly,
-// or one of many configs would be faster by its luck, and rightly found.
+// Returns a key on which kBest takes `best_us`, and the default and all other configs take 100. The mean log
+// of a config's repeats is exact. Otherwise noise would make one of the many configs faster, and a search
+// would rightly find it.
 SweptKey Key(const std::string& topology, uint64_t bytes, int ranks, double best_us, double noise) {
   SweptKey key;
   key.topology = topology;
@@ -83,7 +85,7 @@ TEST(Probing, FindsALargeGainWithinItsCalls) {
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kTree, Protocol::kLL);
   std::vector<SweptKey> keys;
   for (int i = 0; i < 20; ++i) keys.push_back(Key("t", uint64_t{1024} << i % 8, 8, 50, 0.05));
-  for (size_t i = 0; i < keys.size(); ++i) keys[i].question.bytes += i;  // keys of their own
+  for (size_t i = 0; i < keys.size(); ++i) keys[i].question.bytes += i;  // so that all keys differ
   const auto choosers = ProbingChoosers(*policy, keys, 1);
   for (const char* name : {"policy, probes", "coordinate descent", "bandit, 5 % gate"}) {
     int found = 0;
@@ -94,10 +96,10 @@ TEST(Probing, FindsALargeGainWithinItsCalls) {
 
 TEST(Probing, WhereNothingIsBetterTheGatedOnesKeepTheDefault) {
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kTree, Protocol::kLL);
-  for (auto& network : policy->tensors.config_weights_3) network[0] = 0;  // promises nothing
-  // The bandit calls each of 19 arms five times: the least of so many means lies 5 % low by noise alone where
-  // a call has 5 %, which the tests of the others withstand.
-  // How many of the 40 keys it keeps follows from the keys' seeds.
+  for (auto& network : policy->tensors.config_weights_3) network[0] = 0;  // the policy promises nothing
+  // The bandit calls each of 19 arms five times. With 5 % noise in a call, noise alone makes the lowest of
+  // these 19 means 5 % too low. So the bandit is tested with 2 %; the other searches pass with 5 %. The seeds
+  // of the keys decide how many of the 40 keys keep the default.
   const std::tuple<const char*, double, int> cases[] = {
       {"policy, probes", 0.05, 33}, {"cost model, probes", 0.05, 33}, {"bandit, 5 % gate", 0.02, 40}};
   for (const auto& [name, noise, kept_of_40] : cases) {

@@ -8,7 +8,7 @@
 namespace dynamiccl::agents {
 namespace {
 
-// ReduceScatters of 1 to 16 MiB: Ring/Simple takes `factor` times what PAT/Simple takes.
+// ReduceScatters of 1 to 16 MiB on which Ring/Simple takes `factor` times as long as PAT/Simple.
 std::vector<SweptKey> Keys(double factor, double noise) {
   std::mt19937_64 random(1);
   std::normal_distribution<double> normal;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search of one key on sweeps whose times are known: it ends where it should, tries what was measured
-// alone, and stays within what trials may take.
+// Tests the search of one key on sweeps whose times are known. It must end when it should, try only measured
+// configs, and stay within the bound for trials.
 #include "studies/agents/baselines/key_search.h"
 #include "studies/agents/baselines/probe_search.h"
 
@@ -15,7 +15,8 @@ namespace {
 
 using TimeOf = std::function<double(const CollectiveConfig&)>;
 
-// Every config of AllReduce with 1, 4 and 8 channels on two nodes; NCCL's own choice takes 100 us.
+// Returns a key with all configs of AllReduce with 1, 4 and 8 channels on two nodes. NCCL's own choice takes
+// 100 us.
 SweptKey KeyWith(const TimeOf& microseconds) {
   SweptKey key;
   key.topology = "t";
@@ -41,7 +42,8 @@ CollectiveConfig Usual() {
   return KeyWith([](const CollectiveConfig&) { return 100; }).default_choice->config;
 }
 
-// A config that is not among the first candidates, though one of its algorithm and protocol is.
+// Returns a config that is not among the first candidates. One of the candidates has its algorithm and
+// protocol.
 CollectiveConfig KinOfACandidate(const SweptKey& key) {
   const auto candidates = FirstCandidates(nullptr, key.model, key.question, 3);
   for (const SweptConfig& swept : key.configs) {

@@ -17,8 +17,8 @@ std::vector<ProbeCandidate> Further(const std::vector<TriedConfig>& tried, doubl
   return FurtherCandidates(nullptr, input, question, tried, in_use, most);
 }
 
-// A policy that puts Tree and LL above all else may be wrong where it stands: what the cost model alone would
-// try stays among the candidates.
+// A policy that always prefers Tree/LL may be wrong. So the configs that the cost model alone would try must
+// stay among the candidates.
 TEST(FirstCandidates, WhatTheCostModelWouldTryIsTriedWhateverThePolicySays) {
   const auto [input, question] = test::ProbeQuestion();
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kTree, Protocol::kLL);
@@ -31,8 +31,8 @@ TEST(FirstCandidates, WhatTheCostModelWouldTryIsTriedWhateverThePolicySays) {
   for (size_t i = 0; i < kBestOfModel; ++i) EXPECT_TRUE(test::Contains(candidates, of_model[i].config)) << i;
 }
 
-// A link of another speed, a tree's and a ring's shape: NCCL's own choice is no candidate, and there are five
-// and the neighbours.
+// The link between the nodes is much faster here. NCCL's own choice must not be a candidate. The candidates
+// must be the best five and up to two neighbours.
 TEST(FirstCandidates, AreTheBestOfThePriorAndNeighboursInChannels) {
   CostModelInput input;
   input.fabric = {8, 2, 16, {1, 100}, {5, 20}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps whose borders are known.
+// Tests on sweeps in which it is known at which sizes the best config changes.
 #include "studies/agents/baselines/scenarios.h"
 
 #include <gtest/gtest.h>
@@ -20,8 +20,8 @@ SweptConfig Timed(Protocol protocol, double us) {
   return {{Algorithm::kRing, protocol, 1}, {us, us}, repeats, repeats};
 }
 
-// LL is best below `first`, Simple from `second` on; the others take 1.3 times as long. The default is
-// Simple.
+// Returns a key for each size. LL is best below the size `first`, Simple is best from the size `second` on,
+// and LL128 between them. Other protocols take 1.3 times as long. The default is Simple.
 std::vector<SweptKey> Line(const std::string& topology, size_t first, size_t second, double noise = 0) {
   std::mt19937_64 random(first * 100 + second);
   std::normal_distribution<double> normal;
@@ -30,7 +30,7 @@ std::vector<SweptKey> Line(const std::string& topology, size_t first, size_t sec
     keys[i].topology = topology;
     keys[i].model.fabric = {8, 2, 8, {1, 8}, {10, 2}};
     keys[i].model.constants = NcclHopperConstants(2);
-    // Sizes at which NCCL's model would not pick LL by itself.
+    // At these sizes, NCCL's model does not choose LL.
     keys[i].question = {Collective::kAllReduce, uint64_t{4} << 20 << i, {}};
     const size_t best = i < first ? 0 : i < second ? 1 : 2;
     for (size_t p = 0; p < 3; ++p) {
@@ -88,7 +88,7 @@ const GrowthResult& Named(const std::vector<GrowthResult>& results, const std::s
 }
 
 TEST(Scenarios, AnEntryIsReadyBeforeTheFirstCallOnlyWithTheSignal) {
-  // LL is best everywhere, and what the policy chooses.
+  // LL is best at all sizes, and the policy chooses it.
   const std::vector<SweptKey> keys = Line("t", kSizes, kSizes);
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kLL);
   const auto results = JudgeGrowth(*policy, LinesOf(keys, 2), {1, 2}, 1);
@@ -109,14 +109,15 @@ TEST(Scenarios, AnEntryIsReadyBeforeTheFirstCallOnlyWithTheSignal) {
 }
 
 TEST(Scenarios, WhatWasSettledIsWrongBeyondABorder) {
-  // LL up to the fourth size, Simple from the fifth on: of 11 changes one crosses.
+  // LL is best up to the fourth size and Simple from the fifth on. One of the changes of size crosses this
+  // border.
   const std::vector<SweptKey> keys = Line("t", 4, 4);
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kRing, Protocol::kLL);
   const auto results = JudgeGrowth(*policy, LinesOf(keys, 2), {1, 2}, 1);
   const GrowthResult& carried = Named(results, "adaptive, carried over, with the signal");
   EXPECT_EQ(carried.changes, kSizes - 1);
-  EXPECT_GE(carried.ready, 3u);          // LL before the border
-  EXPECT_LT(carried.ready, kSizes - 1);  // and at it
+  EXPECT_GE(carried.ready, 3u);          // ready before the border
+  EXPECT_LT(carried.ready, kSizes - 1);  // not ready at the border
 }
 
 TEST(Scenarios, SizesAlsoBecomeSmaller) {

@@ -25,7 +25,8 @@ MeasuredEffect EffectOn(const std::string& fabric, ChannelCount channels, double
   return effect;
 }
 
-// Four fabrics on which one channel makes steps 30 % shorter and many channels 10 % longer, as logarithms.
+// Four fabrics on which one channel makes steps 30 % shorter and many channels make them 10 % longer, as
+// logarithms.
 MeasurementFile FourLikeFabrics() {
   MeasurementFile file;
   for (const char* name : {"a", "b", "c", "d"}) {

@@ -6,8 +6,8 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Class 1 where both of two features are large, 2 where neither is, else 0; the rest of the features is
-// noise.
+// The class is 1 if both of two features are large, 2 if both are small, and otherwise 0. All other features
+// are noise.
 int TrueClass(std::span<const uint8_t> row) {
   const bool a = row[2] >= 8, b = row[5] >= 4;
   return a && b ? 1 : !a && !b ? 2 : 0;

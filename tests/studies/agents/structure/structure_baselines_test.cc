@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simple ways of recognising, on jobs that are easy.
+// Tests simple ways of recognising structure, on easy jobs.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -30,9 +30,9 @@ double ShareRight(const Confusion<kLabelledRoles>& calls, Role role) {
 
 TEST(MacroF1, IsTheMeanOfTheLabelsThatOccur) {
   Confusion<3> calls{};
-  calls[0] = {8, 2, 0};  // label 0: 8 right, 2 taken for 1
-  calls[1] = {0, 5, 5};  // label 1: half of them unknown
-  // 2 is unknown. F1 of 0: 16 / (10 + 8); of 1: 10 / (10 + 7).
+  calls[0] = {8, 2, 0};  // label 0: 8 right, 2 taken for label 1
+  calls[1] = {0, 5, 5};  // label 1: 5 right, 5 unknown
+  // The last column is "unknown". F1 of label 0 is 16 / (10 + 8), and of label 1 it is 10 / (10 + 7).
   EXPECT_NEAR(MacroF1<3>(calls, 2), (16.0 / 18 + 10.0 / 17) / 2, 1e-12);
   EXPECT_EQ(MacroF1<3>(Confusion<3>{}, 2), 0);
 }
@@ -45,7 +45,7 @@ TEST(StructureBaselines, ForestsAndMarkovModelKnowWhatTheyLearnt) {
   for (const StructureAccuracy& accuracy : {JudgeForests(forests, unseen), JudgeMarkov(markov, unseen)}) {
     EXPECT_GT(accuracy.role.share_right(), 0.9) << accuracy.recogniser;
     EXPECT_GT(accuracy.stage.share_right(), 0.8) << accuracy.recogniser;
-    // Scalars and other small calls look alike to both, which halves a mean over four roles.
+    // Both cannot tell scalars from other small calls. This halves the mean over four roles.
     const Confusion<kLabelledRoles>& role = accuracy.judged[0].role;
     EXPECT_GT(ShareRight(role, Role::kParameterGather), 0.9) << accuracy.recogniser;
     EXPECT_GT(ShareRight(role, Role::kGradientReduce), 0.9) << accuracy.recogniser;
@@ -93,7 +93,7 @@ TEST(RecordedJobs, AProfileOfDdpIsLabelledByItsCollectives) {
 }
 
 TEST(StructureChanges, NewShapesAreSeenAtOnceAndQuietJobsStayQuiet) {
-  const auto policy = test::MakeRandomPolicy(6);  // whose surprise never comes
+  const auto policy = test::MakeRandomPolicy(6);  // its surprise never reaches an alarm
   std::mt19937_64 random(8);
   std::vector<ChangedJob> changed;
   for (const std::string_view framework : ChangeableFrameworks())

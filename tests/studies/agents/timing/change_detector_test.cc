@@ -27,8 +27,8 @@ std::vector<std::unique_ptr<DetectorKind>> SimpleKinds() {
   return kinds;
 }
 
-// Four keys, normal noise of 2 %; from `changed` on every transfer `factor` times as long, or the ranks a
-// transfer apart.
+// Returns calls of four keys with normal noise of 2 %. From `changed` on, every transfer takes `factor` times
+// as long; if `late`, ranks arrive later by the time of a transfer instead.
 TimingRun PlainRun(size_t calls, size_t changed, double factor, bool late, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
@@ -68,7 +68,7 @@ TEST(ChangeDetectors, LateRanksAloneAreAStraggler) {
   }
 }
 
-// Times in another unit are other numbers, but tell the same.
+// All times are multiplied by 8, as if another unit was used. The alarms must be the same.
 TEST(ChangeDetectors, DoNotDependOnTheUnitOfTime) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     const TimingRun run = PlainRun(800, 500, 1.5, seed % 2 == 0, seed);
@@ -99,13 +99,13 @@ TEST(ThresholdOf, KeepsTheRateThatWasAskedForWhereItWasSet) {
 }
 
 TEST(QuietResult, IntervalsAreThoseOfAPoissonCount) {
-  // Garwood's exact ends for 0 and 10 events.
+  // The bounds are those of Garwood's exact interval for 0 and 10 events.
   EXPECT_NEAR((QuietResult{20'000, 0}.Rate().high), 3.69, 0.3);
   EXPECT_NEAR((QuietResult{20'000, 10}.Rate().low), 4.80, 0.05);
   EXPECT_NEAR((QuietResult{20'000, 10}.Rate().high), 18.39, 0.05);
 }
 
-// Of 120,000 calls the upper end of one alarm is 0.93 in 20,000, of two 1.2.
+// In 120,000 calls, the upper bound for one alarm is 0.93 per 20,000 calls, and for two alarms 1.2.
 TEST(AllowedSurely, IsTheMostWhoseUpperEndIsOne) {
   EXPECT_EQ(AllowedSurely(120'000), 1u);
   EXPECT_EQ(AllowedSurely(200'000), 3u);
@@ -172,7 +172,7 @@ TEST(SimulatedTiming, MoreRanksArriveFurtherApartAndNeverChangeTransfers) {
       apart[ranks == 16] += run.calls[i].skew_ns / run.calls[i].transfer_ns / 4000;
     }
   }
-  // Of 2 and 16 normal values of deviation 0.05, 0.056 and 0.177, and stalls.
+  // The mean range of 2 and of 16 normal values with deviation 0.05 is 0.056 and 0.177. Stalls add to this.
   EXPECT_NEAR(apart[0], 0.059, 0.01);
   EXPECT_NEAR(apart[1], 0.19, 0.02);
 }

@@ -9,8 +9,8 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Three keys, noise of 5 %; from `changed` on transfers `factor` times as long, the wait for late ranks
-// `skew` times a transfer.
+// Returns calls of three keys with noise of 5 %. From `changed` on, transfers take `factor` times as long,
+// and the wait for late ranks is `skew` times a transfer.
 TimingRun RunThatChanges(size_t calls, size_t changed, double factor, double skew = 0) {
   std::mt19937_64 random(7);
   std::normal_distribution<double> normal(0, 0.05);

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Two ranks, `calls` AllReduces; rank 1 comes `late_ns` late, so that rank 0's kernel waits.
+// Two ranks with `calls` AllReduces. Rank 1 arrives `late_ns` late, so that rank 0's kernel waits.
 Trace TwoRanks(uint64_t calls, uint32_t late_ns) {
   Trace trace;
   for (int rank = 0; rank < 2; ++rank) {
@@ -115,7 +115,8 @@ TEST_F(TimingRunFolder, IsReadAsItWasWritten) {
   EXPECT_EQ(runs->front().calls.size(), 8u);
 }
 
-// Cut anywhere, or any byte changed: an error, never a crash and never other data.
+// A file that is cut anywhere, or has any changed byte, must give an error. It must not crash the reader or
+// give other data.
 TEST_F(TimingRunFolder, TruncationAndDamageAreErrors) {
   const std::string whole = Read(folder_ + "/runs.jsonl");
   for (size_t length = 0; length < whole.size(); ++length) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of distributed_test.py that do not apply to the backend, by the reason. run.py fails when one of them passes."""
+"""Tests of distributed_test.py that do not apply to the backend, by reason. run.py fails if one of them passes."""
 
 NOT_APPLICABLE = {
     "NCCL matches messages by their order: it has no tags": [

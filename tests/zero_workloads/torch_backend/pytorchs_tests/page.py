@@ -75,7 +75,7 @@ def _not_applicable(kinds, listed):
 
 
 def _by_words(title, names, results):
-    """A table of tests by the last words of their error or skip."""
+    """Returns a table of tests by the last line of their error or of the reason for skipping."""
     by_words = {}
     for name in names:
         by_words.setdefault(results[name]["detail"].replace("|", "/"), []).append(name)

@@ -4,8 +4,8 @@
 
     PYTHONPATH=build/release/lib/python .venv/bin/python tests/zero_workloads/torch_backend/pytorchs_tests/run.py
 
-Exit code 1 when a test fails that passes over gloo and is not in not_applicable.py, or when one of that list passes. With
---results FILE it goes on where an earlier run with the same file stopped.
+The exit code is 1 if a test fails that passes over gloo and is not in not_applicable.py, or if a test of that list
+passes. With --results FILE, it continues where an earlier run with the same file stopped.
 """
 import argparse
 import importlib.util
@@ -22,7 +22,7 @@ NEEDED = ("torch", "numpy", "expecttest")
 
 
 def outcome_of(case):
-    """(outcome, detail) of one test: passed, failed or skipped."""
+    """Returns (outcome, detail) of one test. The outcome is passed, failed or skipped."""
     result = unittest.TestResult()
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         case.run(result)
@@ -40,7 +40,7 @@ def last_words(detail):
 
 
 def run_backend(backend, options, results):
-    """Adds the outcome of each test to `results`; returns whether all have been run."""
+    """Adds the outcome of each test to `results`. Returns whether all tests were run."""
     import shim
 
     for name, case in shim.test_cases(backend, options.ranks, options.hang_seconds).items():
@@ -79,7 +79,7 @@ def save(options, backend, results):
 
 
 def in_child(backend, options):
-    """The results of one backend. Each has a process of its own: the shim changes PyTorch for one name."""
+    """Returns one backend's results. It runs in its own process, because the shim changes PyTorch for one name."""
     results, pipe = load(options, backend), os.pipe()
     child = os.fork()
     if child == 0:
@@ -98,7 +98,7 @@ def in_child(backend, options):
 
 
 def verdict(ours, gloos, listed):
-    """Sorts the tests of ours into kinds, each a list of names."""
+    """Sorts the tests over our backend into kinds. Returns the names of each kind."""
     kinds = {kind: [] for kind in ("passed", "not applicable", "skipped", "fails over gloo too", "FAILED", "LISTED BUT PASSES")}
     for name, result in sorted(ours.items()):
         if result["outcome"] == "passed":

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loads PyTorch's distributed_test.py so that its tests run on CPU tensors over a backend of any name.
 
-The file decides at import, by the name of the backend, which tests exist. It is therefore loaded three times, under the names
-gloo, nccl and mpi, and each test is taken from the first of them that does not skip it. The ranks then use the wanted backend.
-Tests that ask for GPUs get CPU tensors.
+When the file is imported, the name of the backend decides which tests exist. So the file is loaded three times, with
+the names gloo, nccl and mpi. Each test comes from the first of them that does not skip it. The ranks then use the
+wanted backend. Tests that ask for GPUs get CPU tensors.
 """
 import functools
 import importlib.util
@@ -22,7 +22,7 @@ SELECTIONS = ("gloo", "nccl", "mpi")
 
 
 class NamedBackend(str):
-    """A backend's name that bodies of tests take for gloo's: they give gloo CPU tensors."""
+    """A backend's name that tests take for "gloo", because they give CPU tensors to gloo."""
     __hash__ = str.__hash__
 
     def __eq__(self, other):
@@ -38,7 +38,7 @@ def _cpu(device):
 
 
 class GpusAreTheCpu(TorchFunctionMode):
-    """Within it, tensors that are to be made on a GPU or moved to one stay on the CPU."""
+    """In this mode, tensors that would be made on a GPU or moved to one stay on the CPU."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = {name: _cpu(value) for name, value in (kwargs or {}).items()}
@@ -52,7 +52,7 @@ class GpusAreTheCpu(TorchFunctionMode):
 
 
 def _with_gpus(function):
-    """In place of PyTorch's decorators that skip a test without GPUs."""
+    """Replaces PyTorch's decorators that skip a test without GPUs."""
     @functools.wraps(function)
     def test(*args, **kwargs):
         return function(*args, **kwargs)
@@ -60,7 +60,7 @@ def _with_gpus(function):
 
 
 def _take_gpus_for_the_cpu():
-    """Everything in this process that would refuse to run without a GPU. Ranks are forked from it."""
+    """Replaces everything in this process that would refuse to run without a GPU. Ranks are forks of this process."""
     common_distributed.skip_if_no_gpu = _with_gpus
     for name in ("skip_if_lt_x_gpu", "require_n_gpus_for_nccl_backend", "requires_nccl_version", "nccl_skip_if_lt_x_gpu"):
         setattr(common_distributed, name, lambda *args, **kwargs: _with_gpus)
@@ -80,19 +80,19 @@ def _take_gpus_for_the_cpu():
 
 
 def _load(selection):
-    """The module as PyTorch's own runs under that name see it."""
+    """Returns the test module as PyTorch loads it for the backend of this name."""
     os.environ["BACKEND"] = selection
     path = os.path.join(os.path.dirname(torch.__file__), "testing/_internal/distributed/distributed_test.py")
     spec = importlib.util.spec_from_file_location(f"distributed_test_as_{selection}", path)
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # tests pickle its classes
+    sys.modules[spec.name] = module  # tests pickle the module's classes
     spec.loader.exec_module(module)
     return module
 
 
 def _test_class(module):
     class Forked(module.TestDistBackend, module.DistributedTest._DistTestBase):
-        """Ranks are forked: PyTorch need not be imported again for each."""
+        """Ranks are forks, so that they need not import PyTorch again."""
 
         def setUp(self):
             super().setUp()
@@ -112,7 +112,7 @@ def _name_backend(module, backend):
 
 
 def test_cases(backend, world, seconds):
-    """A test case for each test of the file, by name. A rank that hangs is killed after `seconds`."""
+    """Returns a test case for each test of the file, by name. A rank that hangs is killed after `seconds`."""
     os.environ.update(WORLD_SIZE=str(world), INIT_METHOD="env://", DISTRIBUTED_TESTS_DEFAULT_TIMEOUT=str(seconds))
     common_distributed.TIMEOUT_DEFAULT = seconds
     common_distributed.TIMEOUT_OVERRIDE.clear()

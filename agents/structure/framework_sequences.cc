@@ -85,8 +85,9 @@ std::string RandomModel(std::string_view family, std::mt19937_64& random) {
   return text;
 }
 
-// Draws a plausible value of an integer setting for a model with this many elements. The range depends only
-// on the setting's name, because frameworks use similar names for the same things.
+// Draws a plausible value of an integer setting. The setting's name alone selects the rule, because
+// frameworks use similar names for the same things. Many rules scale with `elements`, the number of the
+// model's elements.
 int64_t RandomInteger(const GeneratorSetting& row, int64_t elements, std::mt19937_64& random) {
   const std::string_view name = row.name;
   const auto model = static_cast<double>(elements);

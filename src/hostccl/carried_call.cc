@@ -100,8 +100,8 @@ class CarriedLane final : public LaunchLane {
   bool done_ = false;
 };
 
-// An announced call that waits for a late peer. The object keeps the communicator alive, and a copy of the
-// cached plan, which the communicator may replace meanwhile.
+// An announced call that waits for a late peer. The object keeps the communicator alive. It has its own copy
+// of the cached plan, because the communicator may replace the plan in its cache during the wait.
 class LateCall {
  public:
   LateCall(std::shared_ptr<Communicator> communicator, const CarriedCall& call)

@@ -223,8 +223,8 @@ Status Simulation::Advance(size_t rank_class) {
   return {};
 }
 
-// Notes that a rank issues a collective. If the collective comes after another one, it arrives when that one
-// ends.
+// Notes that the ranks of a class issue a collective. If it needs the result of another one
+// (SimulatedCollective::after), it arrives when the other one has ended.
 Status Simulation::Issue(size_t rank_class, size_t collective) {
   RankState& rank = ranks_[rank_class];
   const SimulatedCollective& issued = rank.program->collectives[collective];
@@ -244,7 +244,7 @@ Status Simulation::Issue(size_t rank_class, size_t collective) {
   return {};
 }
 
-// Lets the collectives arrive that come after the one that has just ended.
+// Lets collectives arrive that waited for one which has ended by now (SimulatedCollective::after).
 Status Simulation::ReleaseFollowers(CommunicatorState& communicator, int64_t now) {
   std::vector<Follower> followers = std::exchange(communicator.followers, {});
   for (const Follower& follower : followers) {
@@ -257,8 +257,8 @@ Status Simulation::ReleaseFollowers(CommunicatorState& communicator, int64_t now
   return {};
 }
 
-// Notes that a rank is ready for a collective. All ranks of a communicator must issue the same demand at the
-// same place.
+// Notes that the ranks of a class are ready for a collective at time `at`. The n-th collective of a
+// communicator must have the same TransferDemand on all its ranks; otherwise this returns an error.
 Status Simulation::Arrive(size_t rank_class, size_t collective, int64_t at) {
   RankState& rank = ranks_[rank_class];
   const size_t number = CommunicatorOf(rank_class, collective), place = rank.place[collective];

@@ -12,7 +12,7 @@ NO_DOOR = ("no STATIC_PLUGIN", "no tuner interface")
 
 
 def text_of(cell):
-    """Returns the text for one result. If the result is a failure, the text names the first check that fails."""
+    """Returns the table's text for one run: why it was skipped, the first check that failed, or how many calls were compared."""
     if cell["skipped"]:
         return "no such door" if cell["skipped"].startswith(NO_DOOR) else "SKIPPED: " + cell["skipped"]
     failing = [finding for finding in cell["findings"] if not finding["holds"]]

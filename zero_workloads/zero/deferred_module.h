@@ -24,18 +24,19 @@ class Module;
 
 namespace dynamiccl::zero {
 
-// The program owns it and may destroy it once an engine was made from it. All functions run on the thread
-// that constructs the object.
+// The program owns the object, and may destroy it once an engine was made from it. All functions run on the
+// thread that constructs the object.
 class DeferredModule {
  public:
-  // Calls `construct` once, which constructs a module for the CPU, and gives buffers and parameters without
-  // gradients their memory and values. Trainable parameters get no memory. If `construct` makes one that has
-  // memory, or that cannot be made without it, this throws std::invalid_argument with the parameter's name or
+  // Calls `construct` once, which must construct a module for the CPU. Then gives buffers and parameters
+  // without gradients their memory and values; trainable parameters get none. Throws std::invalid_argument if
+  // a trainable parameter already has memory, or cannot be made without it. The text names the parameter or
   // the operation.
   explicit DeferredModule(const std::function<std::shared_ptr<torch::nn::Module>()>& construct);
 
   torch::nn::Module& module() const { return *module_; }
-  // Computes the first values of a trainable parameter, in the type and shape of the construction.
+  // Computes the values that ordinary construction gives a trainable parameter. They have the data type and
+  // shape with which `construct` made the parameter.
   at::Tensor FirstValues(const at::Tensor& parameter) const;
 
  private:

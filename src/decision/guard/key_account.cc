@@ -51,7 +51,8 @@ void KeyAccount::TakeChoice(double ns) {
   excess_ns_ = std::max(0.0, excess_ns_ + counted - upper);
 }
 
-// Returns the median of the last three times. After the first two times it returns the smaller one.
+// Returns the median of the choice's last three times, of which `ns` is the newest. If `ns` is the first
+// time, it is returned; if it is the second, the smaller of the two is returned.
 double KeyAccount::Lasting(double ns) {
   const double older = std::exchange(before_[0], before_[1]);
   const double newer = std::exchange(before_[1], ns);

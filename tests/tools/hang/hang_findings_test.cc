@@ -149,7 +149,7 @@ uint64_t NumberAt(const Program& program, size_t rank, size_t step) {
   return number;
 }
 
-// Returns a step on the communicator of all ranks, away from both ends.
+// Returns the index of a random step on the communicator of all ranks, not near the program's begin or end.
 size_t StepOnAll(const Program& program, std::mt19937_64& random) {
   const auto& steps = program.steps[0];
   while (true) {
@@ -162,7 +162,8 @@ void CutAfter(Program& program, size_t rank, size_t steps) {
   program.steps[rank].resize(steps);
 }
 
-// Makes all ranks except `late` reach step `step` and no further.
+// Stops the program at `step`: the ranks in `late` do not reach it, and all other ranks reach it and no later
+// step. If `inside` is true, the call of `step` has not returned on those other ranks.
 void StandAt(Program& program, size_t step, const std::vector<int32_t>& late, bool inside) {
   for (size_t rank = 0; rank < program.steps.size(); ++rank) {
     const bool is_late = std::find(late.begin(), late.end(), static_cast<int32_t>(rank)) != late.end();

@@ -78,7 +78,8 @@ TEST(ChangePrediction, OfGradientsThatComeUnevenlyIsByTheirTimes) {
   EXPECT_NEAR(*prediction->RatioOf(Bucket(12)), (60 + CallMs(4)) / (60 + CallMs(4)), 0.02);
 }
 
-// A root of 8 MB and three units of 4 MB, which the backward pass gathers again.
+// Returns a job of FSDP2 with a root unit of 8 MB and three other units of 4 MB each. The backward pass
+// gathers the three units again, but not the root.
 WatchedRun ShardedRun(bool on_host, double step_ms) {
   WatchedRun run{.reports = {{.rank = 0, .fsdp2 = Fsdp2Report{.wrapped = 4, .on_host = on_host}}}};
   const auto gather = [](int64_t megabytes) { return Call(Collective::kAllGather, megabytes); };

@@ -92,8 +92,8 @@ size_t SimulatedJob::IndexOf(const TableKey& key) const {
   return static_cast<size_t>(found - truth_.begin());
 }
 
-// Draws true ratios and predictions. Predictions differ from the truth as those of a cost model do, and most
-// configs are worse than NCCL's choice.
+// Draws the key's predicted ratios, and the true ratios around them. The two differ as a cost model's
+// predictions differ from measured times. Most configs are worse than NCCL's choice.
 void SimulatedJob::DrawRatios(TrueKey& key) {
   for (TrueKey::Config& config : key.configs) {
     config.predicted = std::exp(Uniform(random_, -0.2, 1.0));
@@ -102,7 +102,8 @@ void SimulatedJob::DrawRatios(TrueKey& key) {
   }
   if (options_.policy_ratio > 0) key.configs[11].ratio = options_.policy_ratio;
   if (options_.one_channel_ratio == 0 && options_.one_tree_ratio == 0) return;
-  // A cost model has the same error for all keys, so all keys have the configs of the first.
+  // On such a fabric a cost model errs alike for all keys. So every key gets the first key's predictions and
+  // ratios.
   if (!truth_.empty()) key.configs = truth_[0].configs;
   if (options_.one_channel_ratio > 0) key.configs[4].ratio = options_.one_channel_ratio;
   if (options_.one_tree_ratio > 0) key.configs[5].ratio = options_.one_tree_ratio;

@@ -31,11 +31,14 @@ constexpr double kMemoryShare = 0.5;
 // gradients or send scalars with them. Half or twice the bytes mean that what repeats is not one step.
 constexpr double kMostOtherBytes = 0.3;
 
-// One channel comes first because it wins on a slow rail, where NCCL's own choice loses most.
-constexpr const char* kAllReduceConfigs[] = {"ring/simple/1", "tree/simple/1", "ring/simple", "ring/ll128",
-                                             "tree/simple",   "ring/ll",       "tree/ll128",  "tree/ll"};
-constexpr const char* kShardConfigs[] = {"ring/simple/1", "pat/simple/1", "ring/simple",
-                                         "ring/ll128",    "pat/simple",   "ring/ll"};
+// One channel comes first because it wins on a slow rail, where NCCL's own choice loses most. A start with
+// few steps tries only the first configs, so other numbers of channels and algorithms alternate.
+constexpr const char* kAllReduceConfigs[] = {"ring/simple/1", "tree/simple/1", "ring/simple/4", "ring/simple",
+                                             "ring/ll128",    "ring/simple/2", "tree/simple",   "ring/ll",
+                                             "tree/ll128",    "ring/simple/8", "tree/ll"};
+constexpr const char* kShardConfigs[] = {"ring/simple/1", "pat/simple/1", "ring/simple/4",
+                                         "ring/simple",   "ring/ll128",   "ring/simple/2",
+                                         "pat/simple",    "ring/ll",      "ring/simple/8"};
 
 // The lower bound on the channels to try. A tuner can only lower NCCL's own number, which is 2 to 32 on most
 // machines with NVLink. Only a communicator's minCTAs raises it.

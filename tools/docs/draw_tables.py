@@ -419,7 +419,7 @@ PICTURES = [
             "gain of a choice for each value of the field over one choice for all, and the noise, %", under="What a field of the key adds",
             labels=(0, 1), bars=True),
     Picture("simulator", "simulator", [Series("fitted"), Series("formulas alone"), Series("line in ranks", "line through neighbours")],
-            "error of the predicted time, median, %, logarithmic", under="Rank counts left out", labels=(0, 1), rows="^(?!of it)", logarithmic=True),
+            "error of the predicted time, median, %, logarithmic", under="Rank counts left out", labels=(0, 1), rows="^(?!of )", logarithmic=True),
     Picture("zero-trainer", "zero-trainer", [Series("of DDP", "of DDP's step"), Series("of FSDP2", "of FSDP2's step")],
             "step of 60 million parameters over that of PyTorch's, median and least to most of five rounds",
             reference=1, reference_label="PyTorch's step; left of it is faster"),

@@ -87,8 +87,8 @@ class PledgeSender {
   // Releases a pledge if the leader's host has refused connections for a second: the leader's process has
   // ended.
   static void ReleaseIfLeaderEnded(Sent& sent, bool refused);
-  // Releases the pledge about an init if it has had no connection for too long, because no abort can free a
-  // rank before NCCL's init.
+  // Releases the pledge about an init if this sender has been without a connection for too long. The rank
+  // would otherwise wait for ever, because before NCCL's init there is no communicator to abort.
   void ReleaseIfDisconnected(Sent& sent) const;
   // Warns once if this rank has waited for long.
   void WarnIfLate(Sent& sent, int64_t now_ns) const;

@@ -32,8 +32,8 @@ struct CommunicatorClass {
 struct NodeClass {
   int32_t nodes = 0;
   int32_t first_node = 0;
-  // Pairs of a class of communicators, by its index, and the number of its communicators that have a member
-  // on a node.
+  // For each class of communicators: its index, and how many of its communicators have a member on one node
+  // of this class.
   std::vector<std::pair<size_t, int32_t>> communicators;
 };
 

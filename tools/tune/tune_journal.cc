@@ -125,8 +125,8 @@ Status TuneJournal::Add(const JobStart& start) {
   return lines_->Write(LineOf(Json(nlohmann::json(start))));
 }
 
-// Writes what earlier processes recorded beside the journal and then replaces it, so that a tune that is
-// killed meanwhile loses nothing.
+// Writes the records of earlier processes to a second file and then replaces the journal with it, so that a
+// tune that is killed meanwhile loses nothing.
 Status TuneJournal::Begin() {
   const std::string beside = path_ + ".new";
   DYNAMICCL_TRY(HashedLineWriter made, HashedLineWriter::Create(beside));

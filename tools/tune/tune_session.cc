@@ -38,9 +38,9 @@ constexpr size_t kStartsOfFinal = 18;
 // Estimated number of starts of the job that combined candidates need before the final.
 constexpr size_t kStartsOfHalving = 14;
 
-// How often the unchanged job is started in a turn, while the budget lasts, until a start has the steps of
-// its first one. A start may end in an evaluation, whose calls repeat too. If three starts in a row differ,
-// the first one was the odd one.
+// The most starts of the unchanged job in a turn. It is started again, while the budget lasts, if its steps
+// are not those of the watched start: a start may end in an evaluation, whose calls repeat too. If three
+// starts in a row differ from the watched one, the watched one was the odd one.
 constexpr int kMostTries = 3;
 
 // The least number of candidates with a single change that are tried. With fewer, only settings or only

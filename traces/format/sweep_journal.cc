@@ -34,7 +34,7 @@ class Reader {
       throw LineError{fmt::format("unknown kind '{}'", kind)};
   }
 
-  // Returns the content so far. The visits of an unfinished slice count with their own seconds.
+  // Returns the content so far. An unfinished slice has no total yet, so its visits' seconds are added up.
   SweepJournal Journal() && {
     journal_.seconds += visits_s_;
     return std::move(journal_);

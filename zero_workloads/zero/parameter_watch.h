@@ -14,8 +14,9 @@
 
 namespace dynamiccl::zero {
 
-// The watched tensors of one engine, which owns it. Several watches may exist in a process. Run() works on
-// the calling thread; Add() and the destructor take the lock that protects the process's table of storages.
+// Watches the tensors of one engine, which owns the watch. Several watches may exist in a process. Run()
+// works on the calling thread; Add() and the destructor take the lock that protects the process's table of
+// storages.
 class ParameterWatch {
  public:
   // Receives the units, each once, whose parameters one operation is about to read. The function is called on

@@ -220,8 +220,8 @@ class Guard {
   const std::map<uint32_t, GuardedKey>& keys() const { return keys_; }
   // Nanoseconds that experiments and timing have cost.
   double probing_ns() const { return timing_ns_ + lost_before_ns_ + experiment_.lost_ns(); }
-  // Nanoseconds of all calls so far. A call that was not timed counts as the mean of NCCL's or of the key's
-  // choice.
+  // Nanoseconds of all calls so far. A call that was not timed counts with the mean time of the choice that
+  // it used: NCCL's or the key's.
   double total_ns() const { return total_ns_; }
   // Nanoseconds of the calls whose key had this criticality level when the call was made.
   double total_ns(Criticality level) const { return total_by_level_[static_cast<size_t>(level)]; }

@@ -66,7 +66,8 @@ class SwitchLeader {
   // Call this when the rank's process or connection is gone. The attempt under way ends, the waiting request
   // is dropped, and no further switch is possible until the rank is back.
   SwitchSends LoseRank(int rank);
-  // Call this when the same process has connected again. Its state is as if only messages had been lost.
+  // Call this when the rank's former process, not a new one, has connected again. The rank has kept its
+  // state; at most messages were lost.
   void RegainRank(int rank);
   // Begins, repeats or calls off an attempt. Call it every few milliseconds.
   SwitchSends Tick(int64_t now_ns, uint64_t own_calls);

@@ -251,16 +251,17 @@ Status TuneSession::TryConfigsInTurns(CandidateList& list) {
     return {};
   }
   const size_t tried = list.configs.size();
+  TurnVerdicts verdicts;
   for (int number = 1; !list.configs.empty(); ++number) {
     DYNAMICCL_TRY(const JobStart start, FindOrStartConfigs(list, number));
     ++result_.starts;
     if (!start.failure.empty()) {
       spdlog::warn("{}", start.failure);
       list.left_out.push_back(start.failure);
-      list.configs.clear();
+      KeepConfigs(verdicts.faster, list);  // what an earlier start proved
       return {};
     }
-    const TurnVerdicts verdicts = VerdictsIn(start.seen);
+    verdicts = VerdictsIn(start.seen);
     std::vector<std::string> kept = verdicts.faster;
     kept.insert(kept.end(), verdicts.open.begin(), verdicts.open.end());
     KeepConfigs(kept, list);

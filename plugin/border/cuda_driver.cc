@@ -43,8 +43,8 @@ MemorySizes DeviceMemory() noexcept {
 }
 
 [[gnu::hot]] bool StreamIsCapturing(cudaStream_t stream) noexcept {
-  // The driver may be loaded after the first question, but not much later, because the process already has a
-  // communicator.
+  // The process may load the driver after this function's first call, but not much later, because it already
+  // has a communicator.
   static std::atomic<IsCapturing> found{nullptr};
   static std::atomic<int> looked{0};
   IsCapturing ask = found.load(std::memory_order_relaxed);

@@ -16,7 +16,7 @@
 namespace dynamiccl {
 namespace {
 
-// One of this many groups looks whether a sample of the memory is due, so that the others need no clock.
+// Only one group in this many checks whether a memory sample is due. The other groups do not read the clock.
 constexpr uint32_t kGroupsBetweenLooks = 32;
 
 bool IsAccepted(ncclResult_t result) {
@@ -60,8 +60,7 @@ bool IsRootOfParts(const PendingCall& pending) {
          pending.issued.root_or_peer == pending.issued.rank;
 }
 
-// Adds the calls that the root of a Gather or Scatter makes besides its own part: it exchanges a part with
-// each rank.
+// Adds the further calls of the root of a Gather or Scatter: the root exchanges one part with each rank.
 void AddPartsOfRoot(PendingCall own, IssuingThread& thread) {
   const Collective collective = own.issued.call.collective;
   PendingCall other = own;
@@ -97,9 +96,9 @@ void AddToGroup(const PendingCall& pending, IssuedGroup& group) {
   ++group.collectives[kind];
 }
 
-// A table with another policy brings its own structure LSTM. It begins at this call on all ranks, because
-// what it recognises is a function of the calls from here on. Policies are compared by their digests, not by
-// their addresses, which differ between ranks.
+// A table with another policy brings its own structure LSTM. It begins at this call on all ranks, because its
+// results depend only on the calls from this one on. Policies are compared by their digests, not by their
+// addresses, which differ between ranks.
 void RestartStructure(IssuingState& issuing, const std::shared_ptr<const Policy>& policy) {
   if (!policy || !issuing.structure || policy->sha256 == issuing.policy->sha256) return;
   issuing.structure->Restart(*policy);
@@ -264,7 +263,7 @@ void CloseGroup(ProcessRuntime& runtime, IssuingThread& thread, bool accepted) {
     if (Recorder* const recorder = runtime_->recorder()) MarkCallsInside(*recorder, thread);
   }
   if (CollectiveTimes* times = runtime_->times()) {
-    // A lone call has already entered its own table here. A call inside a group enters its table only at the
+    // By this point a lone call has entered its own table. A call inside a group enters its table only at the
     // group's end, so the communicator still has the table of the previous group.
     PendingCall& last = thread.calls.back();
     OpenTimingWindow(*times, runtime_->settings().times, stream, lone_call, last);

@@ -14,8 +14,8 @@
 namespace dynamiccl {
 
 // One object per process, never destroyed; any thread. If nothing is timed and no plugin is chained, a lookup
-// is one atomic load. Only the newest 512 of DynamICCL's handles are remembered; older collectives get no
-// duration.
+// is one atomic load. Only the newest kMax of DynamICCL's handles are remembered; a collective whose handle
+// was forgotten gets no duration.
 class EventPairs {
  public:
   // Returns the handle that NCCL is to keep for an event. `ours` is DynamICCL's handle of the event, `theirs`
@@ -31,8 +31,8 @@ class EventPairs {
  private:
   // If the chained plugin gives no handle, NCCL keeps the address of an element of places_. No other handle
   // can have that address. The elements are used in turn. A program may issue calls far ahead of its device,
-  // so there are more elements than events of the 512 collectives that KernelTimes holds: one for each, and
-  // one for each of 64 channels. Memory is taken as elements are used.
+  // so the elements suffice for all events of the 512 collectives that KernelTimes holds: one event per
+  // collective, and one per channel of up to 64. Memory is taken as elements are used.
   static constexpr size_t kPlaces = 65536;
   // The most handles of DynamICCL that are remembered beside a handle of the chained plugin, for the same
   // events as kPlaces.

@@ -16,13 +16,12 @@
 
 namespace dynamiccl {
 
-// Owned by the process's runtime; any thread. Without mode adaptive nothing is ever switched. In mode
-// adaptive without a policy, guards begin with NCCL's choices. If calls are not timed either, only live
-// values change.
+// Owned by the process's runtime; any thread. In other modes nothing is ever switched. In mode adaptive
+// without a policy, guards begin with NCCL's choices. If calls are not timed either, only live values change.
 class AdaptiveTables {
  public:
-  // `settings` outlives this object; `policy` is the one at the start of the job, or null.
-  // The leader proposes what `own_values` returns; any thread may call it.
+  // `settings` outlives this object; `policy` is the policy at the start of the job, or null. The leader
+  // proposes the live values that `own_values` returns; any thread may call `own_values`.
   AdaptiveTables(const JobSettings& settings, std::shared_ptr<const Policy> policy,
                  std::function<AgreedValues()> own_values)
       : settings_(settings), policy_(std::move(policy)), own_values_(std::move(own_values)) {}

@@ -14,7 +14,7 @@ namespace dynamiccl {
 
 // States whether the ranks of a communicator are known to decide alike.
 enum class AttestationState {
-  // It is not certain: NCCL's choice stays.
+  // It is not known whether the ranks decide alike: NCCL's choice stays.
   kNotAttested,
   // The ranks have attested, and can exchange what NCCL offers them.
   kAttested,
@@ -33,8 +33,8 @@ AttestedValues AttestedOf(const LoadedChoices& choices, const Communicator& comm
 
 // Attests a communicator, on the thread of the tuner's init. `communicator` is null if it is not known which
 // one NCCL is initialising. Blocks until there is a verdict: while all ranks live, at most the attestation's
-// time-out, and never without a limit. Logs once why the ranks do not agree, and gives up later votes
-// after a time-out. `launched_rank` is this process's rank by the launcher, for the log.
+// time-out, and never without a limit. Logs once why the ranks do not agree, and after a time-out takes part
+// in no later vote. `launched_rank` is this process's rank by the launcher, for the log.
 AttestationState AttestCommunicator(const LoadedChoices& choices, RendezvousPoints& rendezvous,
                                     int launched_rank, const Communicator* communicator,
                                     const std::string& constants);

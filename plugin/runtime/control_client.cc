@@ -26,7 +26,7 @@ int MillisecondsUntil(int64_t deadline_ns) {
   return left_ns <= 0 ? 0 : static_cast<int>(left_ns / 1'000'000 + 1);
 }
 
-// Receives the whole answer; returns an empty vector if the connection or the time ended before.
+// Receives the whole answer; returns an empty vector if the connection or the time ends first.
 std::vector<std::byte> ReceiveMessage(int fd, int64_t deadline_ns) {
   std::vector<std::byte> received;
   std::byte buffer[kMaxMessageBytes];

@@ -35,7 +35,7 @@ class JobFiles {
   // On rank 0 of a run that is to be reproduced, writes the file DYNAMICCL_DECISIONS. Each call writes the
   // whole file.
   void SaveDecisions() noexcept;
-  // Returns what earlier runs at this site have learnt, read by the first call. Null without
+  // Returns what earlier runs at this site have learnt; the first call reads it from the file. Null without
   // DYNAMICCL_SITE_STORE; empty if the file cannot be read.
   std::shared_ptr<const SiteStore> site_store();
 

@@ -12,10 +12,10 @@
 
 namespace dynamiccl {
 
-// Returns the agreement for one communicator, and keeps the communicator alive. `attested` is empty if the
+// Returns the agreement for one communicator, which keeps the communicator alive. `attested` is empty if the
 // ranks have attested already. Otherwise it holds the values to attest, which then travel with every mask.
 // Null if the ranks cannot meet. One tuner session owns the result, and one thread at a time uses it.
-// `rendezvous` outlives it.
+// `rendezvous` outlives the result.
 std::unique_ptr<MaskAgreement> NewMaskAgreement(RendezvousPoints& rendezvous,
                                                 std::shared_ptr<const Communicator> communicator,
                                                 std::optional<AttestedValues> attested = std::nullopt);

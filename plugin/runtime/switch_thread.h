@@ -100,9 +100,9 @@ class SwitchThread {
   // thread connects again. If the leader ends each connection at once, as it does without a rank of its own,
   // the pauses between attempts grow, and the time after which the rank gives up does not begin anew.
   void Disconnect(LeaderLink& link, int64_t now_ns) const;
-  // If the leader's process has ended, the communicator is dead, because the leader was one of its ranks.
-  // Then releases the calls that wait for its verdict, so that NCCL can fail them as it would without
-  // DynamICCL.
+  // If the leader's process has ended, the communicator is dead, because the leader was one of its ranks. In
+  // that case this function releases the calls that wait for the leader's verdict, so that NCCL can fail them
+  // as it would without DynamICCL.
   static void FreeIfLeaderEnded(LeaderLink& link, bool refused, int64_t now_ns);
   // The next four return false if the connection is over.
   bool Receive(LeaderLink& link);

@@ -26,8 +26,8 @@ constexpr int64_t kAgainNs = 1'000'000;
 // the trace when it has changed by a tenth.
 constexpr int64_t kSharesEveryNs = 1'000'000'000;
 constexpr double kNewShare = 0.1;
-// The results of earlier runs are used before the first calls with their keys for at most this many keys. For
-// all other keys they are used from the first calls on.
+// For at most this many keys, the results of earlier runs are used before the first calls with these keys.
+// For all other keys they are used from the first calls on.
 constexpr size_t kMaxExpected = 300;
 
 // Totals only grow, so an estimate that was corrected downwards adds nothing.
@@ -190,7 +190,8 @@ void LogArms(const Guard& guard, const KeyPlan& entry, uint32_t version) {
       arms);
 }
 
-// Logs the effect of each common arm of the plan, and of those common arms that only the version before had.
+// Logs the effect of each common arm of the plan, and of those common arms that only the previous version
+// had.
 void LogCommonArms(const Guard& guard, const TablePlan& plan, const TablePlan& before, uint32_t version) {
   const std::vector<CollectiveConfig>& arms = plan.common;
   std::vector<CollectiveConfig> gone = before.common;

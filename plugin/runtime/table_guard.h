@@ -75,7 +75,8 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   Guard NewGuard();
   // Returns prior knowledge of a key: the policy's choice, what to try, and what earlier runs confirmed.
   KeyKnowledge Knowledge(const TableKey& key, Regime regime) const;
-  // Returns by how much a config is expected to change the steps, by the site store or else by the policy.
+  // Returns by how much a config is expected to change the steps, according to the site store or else to the
+  // policy.
   std::optional<Expectation> Expected(EffectQuestion question) const;
   // Gives the guard the results of earlier runs that the site store has, before the first calls with these
   // keys.
@@ -110,7 +111,7 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   int64_t shares_from_ns_ = 0;  // when the shares are checked next
   uint64_t added_lost_ = 0;
   std::map<std::pair<uint32_t, Regime>, CollectiveConfig> kept_;  // results that the site store has
-  std::map<FindingKey, uint32_t> kept_findings_;                  // their steps
+  std::map<FindingKey, uint32_t> kept_findings_;                  // steps of the findings in the site store
 };
 
 }  // namespace dynamiccl

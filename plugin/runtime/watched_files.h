@@ -19,7 +19,7 @@ namespace dynamiccl {
 // The changes of the files since the last Take.
 struct ChangedFiles {
   std::shared_ptr<const Policy> policy;  // null: it is the same
-  AgreedValues values;                   // those that have another number
+  AgreedValues values;                   // values with a new number
 };
 
 // Owned by the leader's SwitchLeadership. One thread calls Take, and never waits for a file.

@@ -18,9 +18,9 @@ namespace dynamiccl {
 enum class Gravity { kNotice, kGrave };
 
 enum class DifferenceKind {
-  kEnd,         // init or a call fails or hangs in one of both
+  kEnd,         // init or a call fails or hangs in one of the two runs
   kSearch,      // NCCL's graph search gave up
-  kRanks,       // ranks launch other kernels than each other
+  kRanks,       // ranks launch different kernels
   kAdapters,    // fewer or other adapters are connected
   kTransports,  // ranks reach each other by other means
   kBandwidth,   // the channels that the search found carry less or more together
@@ -28,7 +28,7 @@ enum class DifferenceKind {
   kChoice,   // another algorithm, protocol or channel count
   kTraffic,  // the user's own calls take longer by one model
   kMemory,   // NCCL takes more or less memory of a GPU
-  kCpus,     // a thread that made a communicator keeps its CPUs, or not
+  kCpus,     // a thread that made a communicator stays on its CPUs, or no longer does
 };
 const char* Name(DifferenceKind kind);
 

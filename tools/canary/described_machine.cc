@@ -57,7 +57,7 @@ constexpr const char* kHowToDumpAll =
     "let a communicator of all GPUs of the node write NCCL_TOPO_DUMP_FILE; --gpus then names those of your "
     "ranks";
 
-// Attributes that NCCL reads as numbers. NCCL takes any other text for 0, without a word.
+// Attributes that NCCL reads as numbers. NCCL takes any other text for 0 and does not warn.
 const std::map<std::string, std::vector<const char*>> kNumbers = {
     {"system", {"version"}},
     {"cpu", {"numaid", "familyid", "modelid"}},
@@ -170,7 +170,7 @@ class TopologyReader {
     return {};
   }
 
-  // NCCL refuses another version. It takes any other text of the rest for its fallback, without a word.
+  // NCCL refuses another version. For another unknown text it takes a fallback and does not warn.
   Status CheckWords() const {
     std::string wrong;
     const auto expect = [&](const XmlElement& element, const char* name, bool known, const char* what) {

@@ -41,7 +41,7 @@ struct KnownIssue {
   std::string where;               // the machines and jobs that have it, in words
   std::string remedy;              // may be empty
   StandsIn stands_in = StandsIn::kNothing;
-  bool unlike_nodes = false;  // it stands still only where nodes hold unlike numbers of ranks
+  bool unlike_nodes = false;  // the job hangs only where nodes hold unlike numbers of ranks
 
   bool Has(const real_nccl::NcclRelease& release) const {
     return release >= since && (!until || release < *until);

@@ -128,7 +128,8 @@ std::chrono::milliseconds TuneSession::StartLimit() const {
 }
 
 Result<TuneResult> TuneSession::Run() {
-  // A signal between two starts of the job ends the tune at the next one, which can say how to go on.
+  // A signal that comes between two starts of the job ends the tune at the next start, which can say how to
+  // go on.
   const SignalScope signals;
   begun_ns_ = MonotonicNanoseconds();
   result_.command = ShellQuote(line_.program());

@@ -87,8 +87,8 @@ struct ReadTraces {
 };
 
 // Reads the descriptions of a trace that can be streamed, and checks the whole trace on the way. Returns
-// nothing if the trace must be read as a whole. Only that says how a file is damaged, and takes a file that a
-// process still writes as it is at one moment.
+// nothing if the trace must be read as a whole. Only reading as a whole shows where a file is damaged, and
+// reads a file that is still being written as it is at one moment.
 std::optional<Trace> DescribedTrace(const std::string& path) {
   const auto sections = ScanSections(FileRecords(path), 0);
   if (!sections) return std::nullopt;

@@ -53,7 +53,7 @@ MemorySizes DeviceMemory() noexcept {
     found.store(ask = FindInDriver(), std::memory_order_relaxed);
   }
   int status = 0;
-  // If the driver gives no answer, the stream counts as capturing, so nothing is timed.
+  // If the driver gives no answer, the stream is treated as under capture, so nothing is timed.
   return ask != nullptr && (ask(stream, &status) != 0 || status != 0);
 }
 

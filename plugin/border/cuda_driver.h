@@ -7,8 +7,8 @@
 
 namespace dynamiccl {
 
-// A driver is searched at most this many times. Each search without a driver takes microseconds, and a
-// process that has made so many calls without a driver will not load one later.
+// The process is searched for a driver at most this many times. Each search without a driver takes
+// microseconds, and a process that has made so many calls without a driver will not load one later.
 inline constexpr int kMaxDriverSearches = 64;
 
 // Returns the driver's function of this name (cuda.h declares it); null without a driver, or if the driver

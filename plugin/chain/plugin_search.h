@@ -10,8 +10,8 @@
 namespace dynamiccl {
 
 // Opens the plugin in NCCL's search order: first the name in `named`, which is the value of the kind's
-// variable (empty: the default name), then the network plugin. Returns an error if there is none, or if the
-// result is this object itself under any name; `symbol` is one that this object exports.
+// variable (empty: the default name), then the network plugin. Returns an error if there is no plugin, or if
+// the plugin is this object itself under any name; `symbol` is one that this object exports.
 Result<DynamicLibrary> OpenPluginAsNccl(const PluginKind& kind, const std::string& named, const char* symbol);
 
 }  // namespace dynamiccl

@@ -23,14 +23,15 @@ bool IsAccepted(ncclResult_t result) {
   return result == ncclSuccess || result == ncclInProgress;
 }
 
-// A trace only needs to distinguish streams, so 32 bits of the handle are enough. Its low bits are alignment.
+// A trace only needs to distinguish streams, so 32 bits of the handle are enough. The lowest bits of a handle
+// carry nothing, because handles are aligned.
 uint32_t FoldStream(cudaStream_t stream) {
   const auto handle = reinterpret_cast<uintptr_t>(stream);
   return static_cast<uint32_t>(handle >> 4 ^ handle >> 36);
 }
 
-// Fills in a fresh `pending`. It asks the clock and the driver only if traces or metrics record single calls,
-// or if a guard receives them.
+// Fills in a fresh `pending`. Asks the clock and the driver only if traces or metrics record single calls, or
+// if a guard receives them.
 [[gnu::hot]] void Describe(const ApiArguments& facts, Communicator* communicator, cudaStream_t stream,
                            bool accounted, IssuingThread& thread, PendingCall& pending) {
   const CommunicatorInfo& info = communicator->identity.info;
@@ -96,9 +97,9 @@ void AddToGroup(const PendingCall& pending, IssuedGroup& group) {
   ++group.collectives[kind];
 }
 
-// A table with another policy brings its own structure LSTM. It begins at this call on all ranks, because its
-// results depend only on the calls from this one on. Policies are compared by their digests, not by their
-// addresses, which differ between ranks.
+// A table with another policy brings its own structure LSTM. That LSTM begins at this call on all ranks,
+// because its results depend only on the calls from this one on. Policies are compared by their digests, not
+// by their addresses, which differ between ranks.
 void RestartStructure(IssuingState& issuing, const std::shared_ptr<const Policy>& policy) {
   if (!policy || !issuing.structure || policy->sha256 == issuing.policy->sha256) return;
   issuing.structure->Restart(*policy);
@@ -180,8 +181,8 @@ void RecordCall(Recorder& recorder, CollectiveTimes* times, const PendingCall& p
   }
 }
 
-// Shows in the trace that this thread is inside the library, in case it never returns. The first call
-// represents the whole group.
+// Shows in the trace that this thread is inside the library, in case the library never returns. The first
+// call represents the whole group.
 [[gnu::hot]] void MarkCallsInside(Recorder& recorder, const IssuingThread& thread) {
   const PendingCall& first = thread.calls.front();
   const CollectiveCall& call = first.issued.call;

@@ -17,7 +17,7 @@ namespace dynamiccl {
 void OpenTimingWindow(CollectiveTimes& times, Timed wanted, cudaStream_t stream, bool lone_call,
                       PendingCall& pending);
 
-// Stamps a described call that begins a step of its guard's experiment, on the leader's rank. Captured calls
+// Stamps a described call that begins a step of the guard's experiment, on the leader's rank. Captured calls
 // have no stamps. Issuing thread, before the library is called.
 void StampStep(cudaStream_t stream, PendingCall& pending);
 

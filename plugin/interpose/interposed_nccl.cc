@@ -57,8 +57,8 @@ void* BroadcastFor(const void* caller) {
 
 }  // namespace
 
-// The arguments of each function that moves data, as the members of ApiArguments in their order, in terms of
-// its parameters.
+// For each function that moves data: the members of ApiArguments in their order, written in terms of the
+// function's parameters.
 #define FACTS_AllReduce Collective::kAllReduce, count, datatype, op, -1, IssuedBy::kEveryRank
 #define FACTS_AllGather Collective::kAllGather, sendcount, datatype, ncclSum, -1, IssuedBy::kEveryRank
 #define FACTS_ReduceScatter Collective::kReduceScatter, recvcount, datatype, op, -1, IssuedBy::kEveryRank

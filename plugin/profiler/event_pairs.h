@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL keeps one handle for each profiler event, but two profilers give one: DynamICCL and the plugin that
-// the job would have had without it (the chained plugin). This class finds both from the one that NCCL keeps.
-// NCCL keeps the plugin's handle where there is one, so none of the plugin's events is lost. DynamICCL's
-// handle is remembered beside it.
+// the job would have had without it (the chained plugin). This class finds both handles from the one that
+// NCCL keeps. NCCL keeps the plugin's handle where there is one, so none of the plugin's events is lost.
+// DynamICCL's handle is remembered beside it.
 #pragma once
 
 #include <atomic>

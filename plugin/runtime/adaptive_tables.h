@@ -30,9 +30,9 @@ class AdaptiveTables {
   SwitchThread& switch_thread();
   // Makes the part of a control server that leads ranks in switching; null if tables are not switched.
   std::unique_ptr<SwitchLeadership> NewLeadership();
-  // Sets a guard on a communicator whose ranks meet at `server`. The tuner's init calls it on the rank whose
-  // calls the guard is to watch. Returns false if another rank of this process is watched already, or if
-  // nothing is switched.
+  // Makes a guard watch a communicator whose ranks meet at `server`. The tuner's init calls this function on
+  // the rank whose calls the guard is to watch. Returns false if another rank of this process is watched
+  // already, or if nothing is switched.
   bool Guard(ControlServer& server, GuardSubject subject);
   // Asks the leader to propose a live value to all ranks of the communicator. Returns false if this process
   // switches nothing on it.

@@ -79,8 +79,8 @@ struct CommunicatorIdentity {
   bool within_process = false;
 };
 
-// The configuration by the program's ncclConfig_t and the rules. The making thread writes it before the
-// library is called; afterwards it is only read.
+// The configuration that the program's ncclConfig_t and the rules give. The making thread writes it before
+// the library is called; afterwards it is only read.
 struct CommunicatorConfig {
   // False: NCCL works for the communicator on its own threads, and asks its tuner there.
   bool blocking = true;
@@ -145,7 +145,8 @@ struct Communicator {
   // A tuner session exists for this communicator. Set once, by the thread of the tuner's init or of the first
   // call.
   std::atomic<bool> claimed{false};
-  // The registry uses it under its lock: AmbiguousCandidates has already returned this communicator.
+  // Used by the registry, under the registry's lock. True: AmbiguousCandidates has already returned this
+  // communicator.
   bool not_told_apart = false;
 };
 

@@ -39,14 +39,14 @@ AttestationState AttestCommunicator(const LoadedChoices& choices, RendezvousPoin
                                     int launched_rank, const Communicator* communicator,
                                     const std::string& constants);
 
-// Tells the ranks that attest this communicator inside NCCL's init that this rank does not, because it cannot
-// identify the communicator there. Makes one attempt and blocks for half a second at most.
+// Tells the ranks that attest this communicator inside NCCL's init that this rank does not attest, because it
+// cannot identify the communicator inside the init. Makes one attempt and blocks for half a second at most.
 void DeclineToAttest(const LoadedChoices& choices, const RendezvousPoints& rendezvous,
                      const Communicator& communicator);
 
 // Returns the state of a communicator that NCCL initialised together with others in a group, and that its
-// first call has identified. Nobody waits then: the attested values travel with every exchange of masks
-// (mask_votes.h).
+// first call has identified. In this case nobody waits: the attested values travel with every exchange of
+// masks (mask_votes.h).
 AttestationState DeferAttestation(const LoadedChoices& choices, const RendezvousPoints& rendezvous,
                                   const Communicator& communicator);
 

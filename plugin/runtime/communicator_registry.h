@@ -28,8 +28,8 @@ class CommunicatorRegistry {
   // Announces a communicator. The making thread calls it before NCCL starts to initialise the communicator.
   void Expect(std::shared_ptr<Communicator> communicator);
   // The calling thread has returned from the function that makes a communicator, so a later init on this
-  // thread is not that communicator's. Inside a group NCCL initialises only at the group's end; Claim then
-  // has to find the communicator by size.
+  // thread belongs to another communicator. Inside a group NCCL initialises only at the group's end; Claim
+  // then has to find the communicator by size.
   void CallReturned();
   // Notes that NCCL has initialised the communicator or failed to. No tuner's init will claim it any more.
   void StopExpecting(const Communicator& communicator);

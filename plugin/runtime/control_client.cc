@@ -57,8 +57,8 @@ Result<Verdict> PledgeAndWait(const RendezvousPoint& rendezvous, const PledgeMes
     auto fd = Connect(rendezvous.address, rendezvous.port, std::max(MillisecondsUntil(deadline), 1));
     if (fd && SendAll(fd->get(), message)) {
       PassJobFailPoint(JobFailPoint::kAttestPledged);
-      // The deadline is extended only once, so a leader that turns this rank away repeatedly cannot hold it
-      // for ever.
+      // The deadline is extended only once, so a leader that turns this rank away repeatedly cannot keep this
+      // rank waiting for ever.
       if (!std::exchange(sent, true)) deadline = MonotonicNanoseconds() + leader_ns + kAnswerNs;
       const std::vector<std::byte> answer = ReceiveMessage(fd->get(), deadline);
       PassJobFailPoint(JobFailPoint::kAttestVerdict);

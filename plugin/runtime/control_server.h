@@ -87,7 +87,8 @@ class ControlServer {
   void Run();
   int NextTimeoutMs() const;
   // Accepts all waiting connections. If that fails because descriptors are short, the thread tries again a
-  // little later. Until then it does not poll for connections, since a waiting one would wake it at once.
+  // little later. Until then it does not poll for connections, since a waiting connection would wake the
+  // thread at once.
   void AcceptPeers();
   // The next four return false when the connection is to be closed.
   bool Receive(Peer& peer);

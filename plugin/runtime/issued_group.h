@@ -5,9 +5,9 @@
 // (plugin/tuner/tuner_session.cc) on the same thread; the tuner reads these facts and leaves marks. When the
 // library has returned, the interposer reads the marks.
 //
-// The group lives in its thread's IssuingThread from the library's call to its return. No other thread sees
-// it, so no member needs a lock. If the library asks on its own thread, as for non-blocking communicators,
-// the tuner finds no group and decides without these facts.
+// The group lives in its thread's IssuingThread while the library's function runs. No other thread sees it,
+// so no member needs a lock. If the library asks on its own thread, as for non-blocking communicators, the
+// tuner finds no group and decides without these facts.
 #pragma once
 
 #include <array>

@@ -28,7 +28,7 @@ class JobFiles {
   Recorder* recorder() const { return recorder_.load(std::memory_order_acquire); }
   // Opens the trace, and starts writing the metrics every few seconds, if the settings ask for them. `rank`
   // is the rank in the first communicator; it is used in file names if the launcher gives no rank. The first
-  // call does this and returns true; later calls do nothing.
+  // call does this and returns true; later calls do nothing and return false.
   bool Open(int rank, MetricsSource (*metrics)());
   // Rank of this process in its job, known once files are open; -1: unknown.
   int rank() const { return rank_; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets the ranks of a communicator exchange what NCCL offers them, at the leader that attested it. A rank may
-// use a table entry only if NCCL offers that configuration to all ranks (src/decision/mask_agreement.h).
+// Lets the ranks of a communicator exchange what NCCL offers them. They exchange it through the leader that
+// attested the communicator. A rank may use a table entry only if NCCL offers that configuration to all ranks
+// (src/decision/mask_agreement.h).
 #pragma once
 
 #include <memory>

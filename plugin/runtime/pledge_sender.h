@@ -18,8 +18,8 @@
 namespace dynamiccl {
 
 // Owned by the process's RendezvousPoints, which makes it for the first pledge; in a job it is never
-// destroyed. Its own thread does the work. It asks again if a leader cannot be reached, or turns this rank
-// away because it does not know the communicator yet.
+// destroyed. Its own thread does the work. It asks again if a leader cannot be reached, or if the leader
+// turns this rank away because it does not know the communicator yet.
 class PledgeSender {
  public:
   // Milliseconds after which a rank stops waiting for the verdict of a vote before NCCL's init, if it has

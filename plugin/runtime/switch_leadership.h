@@ -112,8 +112,8 @@ class SwitchLeadership {
     bool wants_values() const { return complete() && !leader.lacks_rank() && wanted_values != values; }
     // True while something is to be asked or answered soon.
     bool busy() const { return leader.busy() || wants_values(); }
-    // Adds a value that a rank, a file or this process wants. Beyond kMaxAgreedValues names it is ignored,
-    // which is logged once.
+    // Adds a value that a rank, a file or this process wants. If kMaxAgreedValues names are wanted already, a
+    // value with a further name is ignored, which is logged once.
     void Want(const ProposedValue& proposed);
     // Requests a new version from SwitchLeader. Returns false if something more urgent waits, a rank is lost,
     // or ranks have decided differently.
@@ -121,8 +121,8 @@ class SwitchLeadership {
     // Calls `ended` of this version with the outcome, and `ended` of all earlier versions with kSuperseded.
     // Removes these versions from `asked`.
     void End(const SwitchOutcome& outcome);
-    // Notes that the committed version brought another policy: the guard starts again with it, and offers
-    // that were requested meanwhile keep it.
+    // Notes that the committed version brought another policy: the guard starts again with the new policy,
+    // and offers that were requested meanwhile keep the new policy.
     void UsePolicyOf(uint32_t committed);
   };
 

@@ -29,8 +29,9 @@ constexpr int kLongestPauseMs = 2000;
 // If a host has refused connections to the leader's port for a second, the leader's process is gone: it
 // closes that port only when it ends.
 constexpr int64_t kEndedNs = 1'000'000'000;
-// If too few times are there to be sent together (TimesReport), they wait for kSendTimesAtFirstMs, and from a
-// second after their rank joined on for a sixteenth of the time since then, but at most kSendTimesAtLastMs.
+// Measured times wait until enough of them can be sent together (TimesReport), but not for ever. In the first
+// second after their rank joined they wait at most kSendTimesAtFirstMs. Later they wait at most a sixteenth
+// of the time since the rank joined, and at most kSendTimesAtLastMs.
 constexpr int64_t kSendTimesSoonNs = 1'000'000'000;
 constexpr int64_t kSendTimesAtFirstMs = 20;
 constexpr int64_t kSendTimesAtLastMs = 250;
@@ -38,8 +39,7 @@ constexpr int64_t kSendTimesAtLastMs = 250;
 // so this is often enough, and it costs almost nothing.
 constexpr int kDigestMs = 1000;
 
-// Returns the longest time in milliseconds for which times wait that were reported `age_ns` after the rank
-// joined.
+// Returns the longest wait in milliseconds of times that are reported `age_ns` after the rank joined.
 int SendTimesMs(int64_t age_ns) {
   if (age_ns < kSendTimesSoonNs) return kSendTimesAtFirstMs;
   return static_cast<int>(std::min(age_ns / 16 / 1'000'000, kSendTimesAtLastMs));

@@ -90,7 +90,7 @@ class SwitchThread {
   // end.
   bool WaitAndReceive();
   int TimeoutMs() const;
-  // Takes over new links, and removes those that other threads have left.
+  // Takes over new links, and removes the links that other threads have asked to leave.
   void UpdateLinks();
   bool IsPresent(const LeaderLink& link) const;
   // Connects if there is no connection, and sends what is due. Returns false if the link is to be removed.

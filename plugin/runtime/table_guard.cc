@@ -14,13 +14,13 @@
 namespace dynamiccl {
 namespace {
 
-// Assumed share of a call's time that timing it costs. On an H200 with NCCL 2.32.3 stamping kernels cost 20 %
-// of a call of 128 KiB, 2.4 % at 1 MiB and 1.1 % at 4 MiB (docs/results/gpu.md).
+// Assumed cost of timing a call, as a share of the call's time. On an H200 with NCCL 2.32.3 stamping kernels
+// cost 20 % of a call of 128 KiB, 2.4 % at 1 MiB and 1.1 % at 4 MiB (docs/results/gpu.md).
 constexpr double kTimingCost = 0.04;
 // While a change is verified, the ranks are ordered to time this many calls at once. The order is renewed
 // when 32 of them are left, so there is one message in 96 calls.
 constexpr uint64_t kAllTimedCalls = 128;
-// Nanoseconds that the guard waits with its next offer after the ranks did not agree to one.
+// Nanoseconds from an offer to which the ranks did not agree to the guard's next offer.
 constexpr int64_t kAgainNs = 1'000'000;
 // The guard checks once a second which share of a key's time the program waits for. It writes the share into
 // the trace when it has changed by a tenth.

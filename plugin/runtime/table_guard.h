@@ -56,7 +56,7 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   // All calls below this number are to be timed. The number only rises.
   uint64_t all_timed_until() const { return all_timed_until_; }
   // Begins anew because the table of another policy is in use from this version on: results about the old
-  // policy's choices do not hold for it.
+  // policy's choices do not hold for the new table.
   void Restart(std::shared_ptr<const Policy> policy, uint32_t version);
   // Returns what the run has confirmed and the site store does not have yet; `now_s` is the wall clock in
   // seconds.

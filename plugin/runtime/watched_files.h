@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files that an operator may change while a job runs: the policy and the live values. They may lie on a
 // file system that is slow, or that hangs for minutes, and calls of the job wait for verdicts of the control
-// server's thread. So a thread of its own reads them.
+// server's thread. So a separate thread reads them.
 #pragma once
 
 #include <functional>

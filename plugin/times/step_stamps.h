@@ -31,7 +31,7 @@ class StepStamps {
   // has reached. Returns true if the call has a stamp, which a later call of this function reports.
   bool Stamp(uint64_t call_number, Collective collective, cudaStream_t stream, TimesReport& report);
   // Reports the stamps that the device has reached, as Stamp does. A step may last longer than the leader
-  // waits for a stamp, so this is also called between two steps.
+  // waits for a stamp, so this function is also called between two steps.
   void ReportReached(TimesReport& report);
   bool has_pending() const { return !pending_.empty(); }
   // Sets the events, if none were set before. Null changes nothing.

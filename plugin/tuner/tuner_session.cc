@@ -303,8 +303,8 @@ bool TunerSession::AskChained(const TunerRequest& request, const CostTable& befo
 }
 
 // Makes the key of the decision; no other function makes keys. `group` is null if NCCL asks on its own
-// thread, or if the calls are not seen. The fields that only the issuing thread knows then keep their
-// defaults.
+// thread, or if the calls are not seen. In both cases the fields that only the issuing thread knows keep
+// their defaults.
 [[gnu::hot]] DecisionKey TunerSession::KeyOf(const TunerRequest& request, const IssuedGroup* group) const {
   DecisionKey key{static_cast<Collective>(request.function), request.bytes, request.n_pipe_ops};
   if (group == nullptr) {

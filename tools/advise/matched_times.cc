@@ -129,7 +129,8 @@ int64_t MatchedTimes::TimeNs() const {
 Result<MatchedPasses> MatchedPasses::Begin(const RecordSource& records,
                                            const std::vector<SectionScan>& sections) {
   MatchedPasses passes(records, sections);
-  // The most calls that one rank has on each communicator, and those of the section that is read.
+  // The largest number of calls of one rank on each communicator, and the number of calls by section and
+  // communicator.
   std::map<uint64_t, uint64_t> most;
   std::map<std::pair<size_t, uint32_t>, uint64_t> counts;
   const auto count = [&](size_t section, StreamedCall& call) {

@@ -27,7 +27,7 @@ struct RecordedStep {
   // Operations of the rank that the trace's first section records. A communicator of all ranks is
   // Axis::kData. A smaller one is Axis::kShard if it gathers or scatters, else Axis::kReplicate.
   std::vector<WireOperation> operations;
-  // Number of calls in all steps that consist of sends and receives, such as AlltoAll, by collective. These
+  // Number of calls that consist of sends and receives, such as AlltoAll, in all steps, by collective. These
   // calls are not among `operations`.
   std::map<Collective, size_t> between_two;
   // The share of these calls in the bytes of all calls, 0 to 1.

@@ -180,7 +180,8 @@ class Canary {
     }
   }
 
-  // Runs a release, from the cache or anew, and compares it with the release in use.
+  // Runs a release and compares it with the release in use. The result of the run comes from the cache if it
+  // is there (kKept), or only from a new run (kNothing).
   enum class Reuse { kKept, kNothing };
   Result<JudgedCell> Compared(const CellRequest& request, const JudgedCell& in_use, Reuse reuse) const {
     DYNAMICCL_TRY(Cell cell, reuse == Reuse::kKept ? runner_.Run(request) : runner_.RunAgain(request));

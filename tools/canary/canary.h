@@ -79,8 +79,8 @@ struct CanaryAnswer {
 };
 
 // Runs every release of the request and judges it against the release in use. A grave difference counts only
-// when a second run shows the same one. Three runs that all end otherwise give no verdict, and neither does a
-// release in use that fails itself. `says` receives one line of progress for each run. It is an error when
+// when a second run shows the same one. Three runs that all end differently give no verdict, and neither does
+// a release in use that fails itself. `says` receives one line of progress for each run. It is an error when
 // the release in use cannot be run on this machine.
 Result<CanaryAnswer> RunCanary(const CellRunner& runner, const CanaryRequest& request,
                                const std::vector<KnownIssue>& known,

@@ -54,7 +54,7 @@ const char* Name(CanaryVerdict verdict);
 // only difference is how each of them ended. If one of the runs did not take place, there are no differences.
 //
 // `traffic` has the calls of a job; null: the calls of the cells are compared. With `traffic`, only choices
-// for the job's calls are compared, those that the cost model expects to become slower first. It is then a
+// for the job's calls are compared, first those that the cost model expects to become slower. It is then a
 // grave difference if the job's calls take longer in total, and the loss of an adapter is only a notice if no
 // call becomes slower.
 std::vector<Difference> CompareCells(const Cell& before, const Cell& after, const Traffic* traffic = nullptr);

@@ -76,7 +76,7 @@ bool IsNumber(const std::string& text) {
   return !text.empty() && other == std::string::npos && *end == '\0';
 }
 
-// Returns whether the text begins with one of NCCL's words for it. NCCL compares no more than the word.
+// Returns whether the text begins with one of NCCL's words. NCCL too compares only as many characters.
 bool BeginsWithOneOf(std::initializer_list<std::string_view> words, const std::string& text) {
   return std::ranges::any_of(words, [&](std::string_view word) { return text.starts_with(word); });
 }

@@ -164,7 +164,7 @@ class Comparison {
       if (theirs.graphs.empty()) return false;
       std::set<std::string> names;
       for (const auto& [name, graph] : theirs.graphs) names.insert(name);
-      // The log shows that a graph does not exist only if it has all of the rank's lines.
+      // The log shows that a graph does not exist only if the log has all of the rank's lines.
       if (theirs.complete && job_.cut_lines == 0)
         for (const auto& [name, graph] : ours.graphs) names.insert(name);
       for (const std::string& name : names) {

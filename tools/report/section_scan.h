@@ -59,7 +59,7 @@ struct SectionScan {
 // sections have only their description. With `described` 0 every section has only its description.
 Result<std::vector<SectionScan>> ScanSections(const RecordSource& source, size_t described);
 
-// Says if a pass joins calls with the tuner's answers, which takes half of its time.
+// Says if a pass joins calls with the tuner's answers, which takes half of the pass's time.
 enum class Answers { kJoined, kLeftOut };
 
 // Passes the calls of the first `count` sections to `consumer`, with the section's index.

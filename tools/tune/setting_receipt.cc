@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judges each setting by the calls that it must change: buckets by the AllReduces of a step, a static graph
 // by an AllReduce that the reducer makes only once, resharding by the AllGathers of a step beside its
-// ReduceScatters, prefetching by the gathers that come before a module computes or a ReduceScatter, units of
-// several modules by the number of ReduceScatters, and hybrid sharding by the communicators.
+// ReduceScatters, prefetching by the gathers that come before a module computes or before a ReduceScatter,
+// units of several modules by the number of ReduceScatters, and hybrid sharding by the communicators.
 // Gradients that are views of buckets change no call; they lie in pieces of memory of the AllReduces' sizes.
 #include "tools/tune/setting_receipt.h"
 

@@ -222,7 +222,7 @@ Status CheckOneJob(const std::vector<WhyFile>& files, const ReadTraces& read) {
   return {};
 }
 
-// True if a file lacks the size of a group, and the importer took `instead` for it.
+// True if a file lacks the size of a group, and the importer used `instead`.
 bool AssumesGroupSize(const WhyInput& input, std::string_view instead) {
   return std::ranges::any_of(input.files, [&](const WhyFile& file) {
     return std::ranges::any_of(file.unfilled, [&](const UnfilledField& each) {

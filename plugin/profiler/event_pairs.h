@@ -42,7 +42,7 @@ class EventPairs {
 
   std::atomic<size_t> remembered_{0};
   std::mutex mutex_;
-  std::unordered_map<void*, void*> ours_;  // by the handle of the chained plugin
+  std::unordered_map<void*, void*> ours_;  // the key is the handle of the chained plugin
   std::deque<void*> order_;
   std::atomic<uint64_t> next_{0};
   static std::atomic<void*> alone_[kPlaces];

@@ -16,8 +16,9 @@
 
 namespace dynamiccl {
 
-// Owned by the process's runtime; any thread. In other modes nothing is ever switched. In mode adaptive
-// without a policy, guards begin with NCCL's choices. If calls are not timed either, only live values change.
+// Owned by the process's runtime; any thread. Nothing is switched unless the mode is adaptive. In mode
+// adaptive without a policy, guards begin with NCCL's choices. If calls are not timed either, only live
+// values change.
 class AdaptiveTables {
  public:
   // `settings` outlives this object; `policy` is the policy at the start of the job, or null. The leader

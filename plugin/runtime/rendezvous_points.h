@@ -76,7 +76,7 @@ class RendezvousPoints {
   const NewLeadership new_leadership_;
   std::atomic<bool> given_up_{false};
   std::atomic<bool> given_up_inits_{false};
-  std::mutex mutex_;  // guards the creation of the next two, which then stay
+  std::mutex mutex_;  // guards the creation of the next two members, which are never replaced
   std::unique_ptr<ControlServer> server_;
   std::unique_ptr<PledgeSender> pledge_sender_;
 };

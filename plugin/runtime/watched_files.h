@@ -18,7 +18,7 @@ namespace dynamiccl {
 
 // The changes of the files since the last Take.
 struct ChangedFiles {
-  std::shared_ptr<const Policy> policy;  // null: it is the same
+  std::shared_ptr<const Policy> policy;  // null: the policy has not changed
   AgreedValues values;                   // values with a new number
 };
 

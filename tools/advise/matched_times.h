@@ -19,7 +19,7 @@ struct MatchedTimes {
   uint32_t section = 0;       // index of that rank's section
   Collective collective = Collective::kAllReduce;
   uint32_t ranks = 0;         // number of ranks that recorded it
-  uint32_t timed = 0;         // how many of these have a duration above 0; the rest is about those
+  uint32_t timed = 0;         // how many of these have a duration above 0; the members below are about those
   uint32_t last_section = 0;  // the rank with the shortest duration, which waited for nobody
   int64_t least_ns = 0;       // shortest and longest duration
   int64_t most_ns = 0;

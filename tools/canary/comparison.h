@@ -26,7 +26,7 @@ enum class DifferenceKind {
   kBandwidth,   // the channels that the search found carry less or more together
   kChannels,
   kChoice,   // another algorithm, protocol or channel count
-  kTraffic,  // the user's own calls take longer by one model
+  kTraffic,  // the user's own calls take longer according to one cost model
   kMemory,   // NCCL takes more or less memory of a GPU
   kCpus,     // a thread that made a communicator stays on its CPUs, or no longer does
 };

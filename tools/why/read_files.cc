@@ -131,7 +131,7 @@ Status ReadOne(const std::string& path, bool named, bool in_passes, WhyInput& in
   const std::string head = stream ? stream->Head(kHeadBytes) : "";
   if (!named && (!stream || !IsKnown(head))) {
     Error error = stream ? NotRecognised(path, head) : stream.error();
-    if (head.empty()) error.hint.clear();  // what to do about one empty file does not help with a folder
+    if (head.empty()) error.hint.clear();  // the hint is about one empty file and does not help with a folder
     LeaveOut(error, read);
     return {};
   }

@@ -59,7 +59,7 @@ std::string ActionsOf(const CLI::App& app) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Says in one line what was wrong. CLI11 names words that it did not expect in reverse.
+// Says in one line what was wrong. CLI11 lists unexpected words in reverse order.
 std::string MessageOf(const CLI::ParseError& error, const CLI::App& app) {
   const std::vector<std::string> words = app.remaining(true);
   std::string message = error.what();

@@ -25,7 +25,7 @@ struct CommandRow {
 struct CommandProgram {
   const char* name;      // "dynamiccl"
   const char* sentence;  // what it does; a full stop at its end
-  const char* examples;  // one a line
+  const char* examples;  // one on each line
   std::span<const CommandRow> commands;
 };
 

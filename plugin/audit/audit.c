@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
-   LD_AUDIT=libdynamiccl-audit.so beside LD_PRELOAD=libdynamiccl.so: programs that ask for NCCL's functions by
-   address (dlopen and dlsym, RTLD_DEEPBIND) get those of libdynamiccl.so, which forward to the copy of NCCL
-   that the program meant. The linker asks here about each binding to an object called libnccl.so*; every
-   other binding stays as it is. An object of its own: the linker keeps it in a namespace of its own, with a C
-   library of its own. Threads: the linker holds its lock while it calls these functions. */
+   The audit library for LD_AUDIT=libdynamiccl-audit.so beside LD_PRELOAD=libdynamiccl.so. Programs that ask
+   for NCCL's functions by address (dlopen and dlsym, RTLD_DEEPBIND) get the functions of libdynamiccl.so,
+   which forward to the copy of NCCL that the program meant. The dynamic linker calls this library for each
+   binding to an object called libnccl.so*; all other bindings stay unchanged. This is a separate object
+   because the linker loads it into a separate namespace, with a C library of its own. The linker holds its
+   lock while it calls these functions. */
 #define _GNU_SOURCE
 #include <link.h>
 #include <stdint.h>
@@ -12,18 +13,20 @@
 
 #define SHOWN __attribute__((visibility("default")))
 
-/* Cookies: what an object is to us. 1 to MOST_COPIES - 1: that copy of NCCL. */
+/* The kinds of a loaded object, which the linker keeps as its cookie. 1 to MOST_COPIES - 1: the copy of NCCL
+   with this number. */
 enum { OTHER = 0, MOST_COPIES = 4, OURS = MOST_COPIES };
 
-/* dynamicclAuditedDoor of libdynamiccl.so: what a program is to get for `symbol` of a copy, which is at
-   `real`; null: `real`. A null symbol: the copy has been unloaded. */
+/* The type of dynamicclAuditedDoor in libdynamiccl.so. It returns the function that a program gets for
+   `symbol`, which is at `real` in this copy of NCCL; null: the program gets `real`. A null symbol means that
+   the copy was unloaded. */
 typedef void* (*audited_door)(int copy, const char* symbol, void* real);
 
 static struct link_map* our_object;
 static int in_use[MOST_COPIES];
 
-/* The address of a function that the object shows, by its GNU hash table: dlsym from here would ask this
-   object about itself and crash. The linker has made the table's addresses absolute. */
+/* Returns the address of a function that the object exports. Reads the object's GNU hash table, because dlsym
+   would call this audit library again and crash. The linker has made the table's addresses absolute. */
 static void* ShownBy(const struct link_map* map, const char* name) {
   const Elf64_Sym* symbols = NULL;
   const char* names = NULL;
@@ -43,7 +46,7 @@ static void* ShownBy(const struct link_map* map, const char* name) {
   if (at < first) return NULL;
   for (;; ++at) {
     if (strcmp(names + symbols[at].st_name, name) == 0) return (void*)(map->l_addr + symbols[at].st_value);
-    if (chain[at - first] & 1) return NULL; /* the last of its bucket */
+    if (chain[at - first] & 1) return NULL; /* the last symbol of this bucket */
   }
 }
 
@@ -64,7 +67,7 @@ static int IsCopy(uintptr_t cookie) {
   return cookie > OTHER && cookie < MOST_COPIES;
 }
 
-/* Nothing of the version's differences is used here. */
+/* Accepts every version of the audit interface: nothing in which the versions differ is used here. */
 SHOWN unsigned int la_version(unsigned int version) {
   return version;
 }
@@ -101,7 +104,7 @@ SHOWN unsigned int la_objclose(uintptr_t* cookie) {
 SHOWN uintptr_t la_symbind64(Elf64_Sym* symbol, unsigned int index, uintptr_t* from, uintptr_t* to,
                              unsigned int* flags, const char* name) {
   (void)index;
-  /* No hook around the calls themselves: a binding costs once. */
+  /* Only the binding is audited, once; the calls themselves are not. */
   *flags |= LA_SYMB_NOPLTENTER | LA_SYMB_NOPLTEXIT;
   if (!IsCopy(*to) || IsCopy(*from) || *from == OURS || strncmp(name, "nccl", 4) != 0)
     return symbol->st_value;

@@ -6,9 +6,9 @@
 
 namespace dynamiccl {
 
-// Returns the version and the linker's build id in hexadecimal ("0.1.0 5f3a..."), which are equal exactly if
-// the code is. Ranks attest it, because other code may compute other choices from the same policy. It walks
-// the loaded objects, so call it only at initialisation. Any thread.
+// Returns the version and the linker's build id in hexadecimal ("0.1.0 5f3a..."). Two such texts are equal
+// exactly if the code is the same. Ranks attest the text, because other code may compute other choices from
+// the same policy. Walks the loaded objects, so call it only at initialisation. Any thread.
 std::string BuildId();
 
 }  // namespace dynamiccl

@@ -43,8 +43,8 @@ MemorySizes DeviceMemory() noexcept {
 }
 
 [[gnu::hot]] bool StreamIsCapturing(cudaStream_t stream) noexcept {
-  // The driver may be loaded after the first question, but not much later, because the process already has a
-  // communicator.
+  // The process may load the driver after this function's first call, but not much later, because it already
+  // has a communicator.
   static std::atomic<IsCapturing> found{nullptr};
   static std::atomic<int> looked{0};
   IsCapturing ask = found.load(std::memory_order_relaxed);
@@ -53,7 +53,7 @@ MemorySizes DeviceMemory() noexcept {
     found.store(ask = FindInDriver(), std::memory_order_relaxed);
   }
   int status = 0;
-  // If the driver gives no answer, the stream counts as capturing, so nothing is timed.
+  // If the driver gives no answer, the stream is treated as under capture, so nothing is timed.
   return ask != nullptr && (ask(stream, &status) != 0 || status != 0);
 }
 

@@ -7,8 +7,8 @@
 
 namespace dynamiccl {
 
-// A driver is searched at most this many times. Each search without a driver takes microseconds, and a
-// process that has made so many calls without a driver will not load one later.
+// The process is searched for a driver at most this many times. Each search without a driver takes
+// microseconds, and a process that has made so many calls without a driver will not load one later.
 inline constexpr int kMaxDriverSearches = 64;
 
 // Returns the driver's function of this name (cuda.h declares it); null without a driver, or if the driver
@@ -16,8 +16,8 @@ inline constexpr int kMaxDriverSearches = 64;
 void* FindDriverFunction(const char* name) noexcept;
 
 // Puts the calling thread into relaxed mode for the lifetime of the object. While any thread of the process
-// captures a graph in CUDA's default mode, some questions to the driver would spoil the capture, unless the
-// thread that asks them is in relaxed mode.
+// captures a graph in CUDA's default mode, some driver calls would spoil the capture, unless the thread that
+// makes them is in relaxed mode.
 class RelaxedCapture {
  public:
   // cuThreadExchangeStreamCaptureMode, as FindDriverFunction found it.
@@ -33,8 +33,8 @@ class RelaxedCapture {
   int mode_ = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED of cuda.h: the mode that forbids nothing
 };
 
-// Returns the memory of the device of the calling thread's context. A total of 0: there is no driver, or the
-// thread has no context. Makes no context, and spoils no graph capture of any thread.
+// Returns the memory of the device of the calling thread's context. A total of 0 means that there is no
+// driver or that the thread has no context. Makes no context, and spoils no graph capture of any thread.
 MemorySizes DeviceMemory() noexcept;
 
 // Returns true if calls on this stream are being captured. False without a CUDA driver, and over hostccl,

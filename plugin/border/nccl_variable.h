@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads NCCL_* variables as NCCL itself does. If NCCL knew a pin that this object does not see, the rank
-// would attest something false.
+// Reads NCCL_* variables as NCCL itself does. If this object overlooked a pin that NCCL reads, the rank would
+// attest something false.
 #pragma once
 
 #include <optional>

@@ -64,7 +64,7 @@ void* KeepLoaded(void* address) {
   return address;
 }
 
-// Searches for a function of the copy of NCCL that the process uses by itself (number 0). RealAddress
+// Searches for a function of the copy of NCCL that the program reaches by name (number 0). RealAddress
 // describes the order of the search.
 void* FindByName(const char* name) {
   if (void* address = SymbolIn(RTLD_NEXT, name)) return KeepLoaded(address);

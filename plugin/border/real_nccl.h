@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the real NCCL's functions, to which the interposed ones forward, each at its first use. A process may
-// hold several copies of NCCL. Copy 0 is the one that a program reaches by name. The others are known by the
-// addresses that programs looked up themselves (audited_copies.cc).
+// Finds the functions of the real NCCL, to which the interposed functions forward. Each is searched for at
+// its first use. A process may hold several copies of NCCL. Copy 0 is the one that a program reaches by name.
+// The others are known by the addresses that programs looked up themselves (audited_copies.cc).
 #pragma once
 
 #include <atomic>
@@ -31,8 +31,8 @@ void* FindRealAddress(RealFunction function) noexcept;
 const char* NameOf(RealFunction function);
 
 // Returns the function's address in the copy that is in use on this thread. Null if no NCCL in this process
-// has the function; the next call searches again, because NCCL may be loaded later. For copy 0 it searches
-// the objects behind this one in the global scope, then a privately loaded libnccl (Python extensions,
+// has the function; the next call searches again, because NCCL may be loaded later. For copy 0 the search
+// covers the objects behind this one in the global scope, then a privately loaded libnccl (Python extensions,
 // ctypes), then DYNAMICCL_NCCL_LIBRARY. An object that was found stays loaded. Any thread; one atomic load
 // once the function is known.
 inline void* RealAddress(RealFunction function) noexcept {

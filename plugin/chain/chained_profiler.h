@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profiler plugin that the job would have had without DynamICCL. The plugin receives all events that it
-// would have received then. NCCL calls DynamICCL with the newest interface version that both know. DynamICCL
-// calls the plugin with the newest version that the plugin and NCCL know, and converts events as NCCL would
-// convert them.
+// The profiler plugin that the job would have had without DynamICCL. The plugin still receives the same
+// events. NCCL calls DynamICCL with the newest interface version that both know. DynamICCL calls the plugin
+// with the newest version that the plugin and NCCL know, and converts events as NCCL would convert them.
 #pragma once
 
 #include <string>

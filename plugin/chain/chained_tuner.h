@@ -44,8 +44,8 @@ class ChainedTuner {
   // is searched. Versions 7 to 2 of the interface are understood.
   static Result<std::unique_ptr<ChainedTuner>> Find(const std::string& named);
 
-  // The functions for one communicator, identified by `context`. They return the plugin's own results. Init
-  // leaves the plugin's edits in all constants that `init` points to.
+  // The functions for one communicator, identified by `context`. They return the plugin's own results. After
+  // Init, all constants that `init` points to contain the plugin's edits.
   ncclResult_t Init(const TunerInit& init, void** context) const;
   ncclResult_t Ask(void* context, const TunerRequest& request) const;
   ncclResult_t Finalize(void* context) const;

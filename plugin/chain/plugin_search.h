@@ -9,9 +9,9 @@
 
 namespace dynamiccl {
 
-// Opens the plugin in NCCL's search order: the name in `named`, as in the kind's variable (empty: the default
-// name), else the network plugin. Returns an error if there is none, or if the result is this object itself
-// under any name; `symbol` is one that this object exports.
+// Opens the plugin in NCCL's search order: first the name in `named`, which is the value of the kind's
+// variable (empty: the default name), then the network plugin. Returns an error if there is no plugin, or if
+// the plugin is this object itself under any name; `symbol` is one that this object exports.
 Result<DynamicLibrary> OpenPluginAsNccl(const PluginKind& kind, const std::string& named, const char* symbol);
 
 }  // namespace dynamiccl

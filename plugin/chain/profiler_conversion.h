@@ -44,7 +44,7 @@ DYNAMICCL_PROFILER_ABI(7)
 #undef DYNAMICCL_PROFILER_ABI
 
 // Copies a member such as an algorithm or a protocol. From version 2 of the interface on the member is a
-// text, before that NCCL's number. A text without a number becomes `otherwise`, as in NCCL.
+// text, before that NCCL's number. A text for which NCCL has no number becomes `otherwise`, as in NCCL.
 template <typename Enum, typename From, typename To>
 void CopyName(std::optional<Enum> (*parse)(std::string_view), Enum otherwise, const From& from, To& to) {
   if constexpr (std::is_same_v<From, To>) {

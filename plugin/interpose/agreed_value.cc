@@ -24,7 +24,8 @@ void LogOnce(const std::string& why) {
   if (FirstTime(why)) Log(LogLevel::kWarn, "live values stay as the program has them: {}", why);
 }
 
-// Returns the reason why values do not change on the communicator. It is equal on all of its ranks.
+// Returns the reason why values do not change on the communicator. The reason is equal on all ranks of the
+// communicator.
 std::string WhyNot(const ProcessRuntime& runtime, const Communicator& communicator) {
   if (runtime.settings().mode != Mode::kAdaptive) return "DYNAMICCL_MODE is not adaptive";
   if (!communicator.config.blocking) return "the communicator is non-blocking";

@@ -9,10 +9,10 @@
 
 namespace dynamiccl {
 
-// Implements dynamicclAgreedValue. Stores the value that the communicator's next call has, and returns true.
-// If no value was agreed, stores `fallback` and returns false. Runs on the thread that issues the
-// communicator's calls, or ordered with it. At the boundary of a switch it waits for the verdict, as the next
-// call would. If `comm` is null, it means the first communicator of this process that has all ranks of the
+// Implements dynamicclAgreedValue. Stores the value that applies to the communicator's next call, and returns
+// true. If no value was agreed, stores `fallback` and returns false. Call it on the thread that issues the
+// communicator's calls, or ordered with that thread. At the boundary of a switch it waits for the verdict, as
+// the next call would. A null `comm` means the first communicator of this process that has all ranks of the
 // job.
 bool ReadAgreedValue(ncclComm_t comm, const char* name, int64_t fallback, int64_t* value) noexcept;
 // Implements dynamicclProposeValue; any thread. Returns false if values do not change on this communicator,

@@ -10,8 +10,8 @@
 
 namespace dynamiccl {
 
-// Returns the coverage of a call that the library has accepted, from the marks that the tuner left in its
-// group. In modes that do not choose, the tuner is not asked, so calls that no variable pins count as
+// Returns the coverage of a call that the library has accepted, from the marks that the tuner left in the
+// call's group. In modes that do not choose, the tuner is not asked, so calls that no variable pins count as
 // tunable. kUnknown if the library asks on its own thread, or if no tuner session of DynamICCL belongs to the
 // communicator. Issuing thread.
 Coverage CoverageOf(const PendingCall& pending, Mode mode, const IssuedGroup& group);

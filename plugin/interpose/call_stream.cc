@@ -16,21 +16,22 @@
 namespace dynamiccl {
 namespace {
 
-// One of this many groups looks whether a sample of the memory is due, so that the others need no clock.
+// Only one group in this many checks whether a memory sample is due. The other groups do not read the clock.
 constexpr uint32_t kGroupsBetweenLooks = 32;
 
 bool IsAccepted(ncclResult_t result) {
   return result == ncclSuccess || result == ncclInProgress;
 }
 
-// A trace only needs to distinguish streams, so 32 bits of the handle are enough. Its low bits are alignment.
+// A trace only needs to distinguish streams, so 32 bits of the handle are enough. The lowest bits of a handle
+// carry nothing, because handles are aligned.
 uint32_t FoldStream(cudaStream_t stream) {
   const auto handle = reinterpret_cast<uintptr_t>(stream);
   return static_cast<uint32_t>(handle >> 4 ^ handle >> 36);
 }
 
-// Fills in a fresh `pending`. It asks the clock and the driver only if traces or metrics record single calls,
-// or if a guard receives them.
+// Fills in a fresh `pending`. Asks the clock and the driver only if traces or metrics record single calls, or
+// if a guard receives them.
 [[gnu::hot]] void Describe(const ApiArguments& facts, Communicator* communicator, cudaStream_t stream,
                            bool accounted, IssuingThread& thread, PendingCall& pending) {
   const CommunicatorInfo& info = communicator->identity.info;
@@ -60,8 +61,7 @@ bool IsRootOfParts(const PendingCall& pending) {
          pending.issued.root_or_peer == pending.issued.rank;
 }
 
-// Adds the calls that the root of a Gather or Scatter makes besides its own part: it exchanges a part with
-// each rank.
+// Adds the further calls of the root of a Gather or Scatter: the root exchanges one part with each rank.
 void AddPartsOfRoot(PendingCall own, IssuingThread& thread) {
   const Collective collective = own.issued.call.collective;
   PendingCall other = own;
@@ -97,9 +97,9 @@ void AddToGroup(const PendingCall& pending, IssuedGroup& group) {
   ++group.collectives[kind];
 }
 
-// A table with another policy brings its own structure LSTM. It begins at this call on all ranks, because
-// what it recognises is a function of the calls from here on. Policies are compared by their digests, not by
-// their addresses, which differ between ranks.
+// A table with another policy brings its own structure LSTM. That LSTM begins at this call on all ranks,
+// because its results depend only on the calls from this one on. Policies are compared by their digests, not
+// by their addresses, which differ between ranks.
 void RestartStructure(IssuingState& issuing, const std::shared_ptr<const Policy>& policy) {
   if (!policy || !issuing.structure || policy->sha256 == issuing.policy->sha256) return;
   issuing.structure->Restart(*policy);
@@ -181,8 +181,8 @@ void RecordCall(Recorder& recorder, CollectiveTimes* times, const PendingCall& p
   }
 }
 
-// Shows in the trace that this thread is inside the library, in case it never returns. The first call
-// represents the whole group.
+// Shows in the trace that this thread is inside the library, in case the library never returns. The first
+// call represents the whole group.
 [[gnu::hot]] void MarkCallsInside(Recorder& recorder, const IssuingThread& thread) {
   const PendingCall& first = thread.calls.front();
   const CollectiveCall& call = first.issued.call;
@@ -264,7 +264,7 @@ void CloseGroup(ProcessRuntime& runtime, IssuingThread& thread, bool accepted) {
     if (Recorder* const recorder = runtime_->recorder()) MarkCallsInside(*recorder, thread);
   }
   if (CollectiveTimes* times = runtime_->times()) {
-    // A lone call has already entered its own table here. A call inside a group enters its table only at the
+    // By this point a lone call has entered its own table. A call inside a group enters its table only at the
     // group's end, so the communicator still has the table of the previous group.
     PendingCall& last = thread.calls.back();
     OpenTimingWindow(*times, runtime_->settings().times, stream, lone_call, last);

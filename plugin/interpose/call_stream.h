@@ -2,10 +2,11 @@
 // Counts, numbers and records the calls and groups of a thread, around the library's own functions. A lone
 // call is a group of one.
 //
-// The call number of a communicator counts the outermost group ends with collective work on it, in program
-// order. Collective work is what all ranks issue: the five tunable collectives, and AlltoAll, Gather and
-// Scatter, which NCCL implements by sends and receives. A program's own sends and receives do not count. A
-// group is recorded after the library has accepted it; a refused group is not counted.
+// The call number of a communicator counts the outermost groups with collective work on that communicator, in
+// program order of their ends. Collective work is what all ranks issue: the five tunable collectives, and
+// AlltoAll, Gather and Scatter, which NCCL implements by sends and receives. A program's own sends and
+// receives do not count. A group is recorded after the library has accepted it; a refused group is not
+// counted.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides, when the program issues a call, whether NCCL's profiler times it. With a guard, the plan of the
-// communicator's table names the keys whose next calls are timed. Without one, two calls in a row out of
-// every 200 are (plugin/times/timing_window.h).
+// communicator's table names the keys whose next calls are timed. Without a guard, two consecutive calls out
+// of every 200 are timed (plugin/times/timing_window.h).
 #pragma once
 
 #include "plugin/runtime/issuing_thread.h"
@@ -17,7 +17,7 @@ namespace dynamiccl {
 void OpenTimingWindow(CollectiveTimes& times, Timed wanted, cudaStream_t stream, bool lone_call,
                       PendingCall& pending);
 
-// Stamps a described call that begins a step of its guard's experiment, on the leader's rank. Captured calls
+// Stamps a described call that begins a step of the guard's experiment, on the leader's rank. Captured calls
 // have no stamps. Issuing thread, before the library is called.
 void StampStep(cudaStream_t stream, PendingCall& pending);
 

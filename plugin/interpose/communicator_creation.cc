@@ -33,7 +33,7 @@ uint64_t IdOf(const ControlToken& token) {
   return id;
 }
 
-// Reads a config by itself: members that it does not set get NCCL's defaults, not the parent's values.
+// Reads only this config: members that it does not set get NCCL's defaults, not the parent's values.
 CommunicatorConfig ReadConfig(const ncclConfig_t& config) {
   CommunicatorConfig read;
   read.blocking = IsBlocking(config);
@@ -52,8 +52,8 @@ std::string WhyWithoutCtasHere(const Communicator& communicator, const ncclConfi
   return WhyWithoutCtas(config);
 }
 
-// Returns the number of nodes by the launcher's variables; 0: unknown. Only a tuner's init knows the exact
-// number.
+// Returns the number of nodes according to the launcher's variables; 0 if unknown. Only a tuner's init knows
+// the exact number.
 int NodesByLauncher(const JobSettings& settings, int n_ranks) {
   if (settings.local_world <= 0 || settings.world != n_ranks) return 0;
   return (n_ranks + settings.local_world - 1) / settings.local_world;
@@ -128,7 +128,7 @@ ControlToken GrownToken(const Communicator& parent) {
   return ChildToken(parent.identity.token, OperationName(ChildKind::kGrow, parent.issuing.children.grows), 0);
 }
 
-// Makes a child with everything that it has from its parent; its rank and size are not known yet.
+// Makes a child with everything that it inherits from its parent; its rank and size are not known yet.
 std::shared_ptr<Communicator> ChildOf(const Communicator& parent, const ControlToken& token) {
   auto child = std::make_shared<Communicator>();
   child->identity = parent.identity;
@@ -316,7 +316,8 @@ ncclResult_t CommunicatorCreation::Finish(ncclResult_t result, ncclComm_t* handl
 void RegisterPendingCommunicators(ProcessRuntime& runtime,
                                   std::vector<PendingCommunicator>& pending_communicators,
                                   ncclResult_t result) {
-  // The program may reuse the memory of a handle after the group, so none is kept, whatever happens here.
+  // The program may reuse the memory of a handle after the group. So no handle is kept, even if a step below
+  // fails.
   for (const PendingCommunicator& each : std::exchange(pending_communicators, {})) {
     if (result != ncclInProgress) runtime.communicators().StopExpecting(*each.communicator);
     if (result == ncclSuccess || result == ncclInProgress)

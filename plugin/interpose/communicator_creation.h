@@ -98,7 +98,7 @@ void CommunicatorGone(ncclComm_t handle) noexcept;
 
 // Runs at the first call on a communicator whose rank and size were unknown when the program got its handle.
 // It asks the library for them and writes the communicator's trace record. While a non-blocking communicator
-// is still being initialised, the library does not know them either; then it does nothing.
+// is still being initialised, the library does not know them either, and this function does nothing.
 void CompleteIdentity(ProcessRuntime& runtime, Communicator& communicator, ncclComm_t handle);
 
 // Runs when the outermost group has ended with `result`: introduces the communicators that the library has

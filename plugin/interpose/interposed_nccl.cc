@@ -34,8 +34,8 @@
 #include "src/base/clock.h"
 
 #define DYNAMICCL_EXPORT __attribute__((visibility("default")))
-// The functions that every call runs are marked hot, here and in other files, so they lie in a few
-// neighbouring pages.
+// The functions that every call runs are marked hot, here and in other files, so that the linker places them
+// in a few neighbouring pages.
 #define DYNAMICCL_HOT __attribute__((hot))
 
 using namespace dynamiccl;  // NOLINT(build/namespaces): this file defines C functions only
@@ -43,7 +43,7 @@ using namespace dynamiccl;  // NOLINT(build/namespaces): this file defines C fun
 namespace {
 
 // Returns the real function for ncclBroadcast, which NCCL calls through the public name from its own
-// ncclBcast. The answer for the last caller is kept, because finding it takes three calls of the dynamic
+// ncclBcast. The answer for the last caller is kept, because finding it takes three calls into the dynamic
 // linker.
 void* BroadcastFor(const void* caller) {
   struct Answer {
@@ -57,8 +57,8 @@ void* BroadcastFor(const void* caller) {
 
 }  // namespace
 
-// The arguments of each function that moves data, as the members of ApiArguments in their order, in terms of
-// its parameters.
+// For each function that moves data: the members of ApiArguments in their order, written in terms of the
+// function's parameters.
 #define FACTS_AllReduce Collective::kAllReduce, count, datatype, op, -1, IssuedBy::kEveryRank
 #define FACTS_AllGather Collective::kAllGather, sendcount, datatype, ncclSum, -1, IssuedBy::kEveryRank
 #define FACTS_ReduceScatter Collective::kReduceScatter, recvcount, datatype, op, -1, IssuedBy::kEveryRank

@@ -14,7 +14,7 @@ void MarkRoleOfThisThread(int role) noexcept;
 // Implements dynamicclMarkMemory: records the sizes in bytes, and how short of memory the device is.
 // Impossible sizes are ignored.
 void MarkMemoryOfThisProcess(long long free_bytes, long long total_bytes) noexcept;
-// dynamicclMarkSamples: records the number. Numbers below 1 are ignored.
+// Implements dynamicclMarkSamples: records the number of samples. Numbers below 1 are ignored.
 void MarkSamplesOfThisProcess(long long samples) noexcept;
 
 }  // namespace dynamiccl

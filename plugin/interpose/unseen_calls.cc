@@ -155,7 +155,7 @@ void AtExit(int exit_code, void*) {
   });
 }
 
-// Runs only if the object was preloaded and a setting asks it for something, so that a job's other processes
+// Does something only if this object was preloaded and a setting needs it, so that other processes of the job
 // stay untouched.
 __attribute__((constructor)) void Watch() {
   const char* const preload = ::secure_getenv("LD_PRELOAD");

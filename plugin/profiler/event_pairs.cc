@@ -21,8 +21,8 @@ void* EventPairs::Join(void* ours, void* theirs) {
     alone_[place].store(ours, std::memory_order_release);
     return &places_[place];
   }
-  // A plugin uses a handle again for a new event. DynamICCL's handle that is remembered beside it belongs to
-  // an older event, so it is forgotten.
+  // A plugin may reuse a handle for a new event. The DynamICCL handle that is remembered beside it then
+  // belongs to an older event, so that handle is forgotten.
   if (ours == nullptr) {
     Forget(theirs);
     return theirs;

@@ -47,7 +47,7 @@ class ProfilerSession {
   static std::unique_ptr<ProfilerSession> Begin(const ProfilerInit& init) noexcept;
 
   // Both return a handle as KernelTimes does; null if the event is not timed. Nothing is timed outside of
-  // timing windows, or if a CUDA graph captures it.
+  // timing windows, and no call that a CUDA graph captures.
   void* BeginCollective(const ProfiledCollective& event) noexcept;
   void* BeginChannel(void* collective, int64_t stamp) noexcept;
   // Notes whether the calling thread's next collectives are `captured` into a CUDA graph.

@@ -16,13 +16,13 @@
 
 namespace dynamiccl {
 
-// Owned by the process's runtime; any thread. Without mode adaptive nothing is ever switched. In mode
+// Owned by the process's runtime; any thread. Nothing is switched unless the mode is adaptive. In mode
 // adaptive without a policy, guards begin with NCCL's choices. If calls are not timed either, only live
 // values change.
 class AdaptiveTables {
  public:
-  // `settings` outlives this object; `policy` is the one at the start of the job, or null.
-  // The leader proposes what `own_values` returns; any thread may call it.
+  // `settings` outlives this object; `policy` is the policy at the start of the job, or null. The leader
+  // proposes the live values that `own_values` returns; any thread may call `own_values`.
   AdaptiveTables(const JobSettings& settings, std::shared_ptr<const Policy> policy,
                  std::function<AgreedValues()> own_values)
       : settings_(settings), policy_(std::move(policy)), own_values_(std::move(own_values)) {}
@@ -31,9 +31,9 @@ class AdaptiveTables {
   SwitchThread& switch_thread();
   // Makes the part of a control server that leads ranks in switching; null if tables are not switched.
   std::unique_ptr<SwitchLeadership> NewLeadership();
-  // Sets a guard on a communicator whose ranks meet at `server`. The tuner's init calls it on the rank whose
-  // calls the guard is to watch. Returns false if another rank of this process is watched already, or if
-  // nothing is switched.
+  // Makes a guard watch a communicator whose ranks meet at `server`. The tuner's init calls this function on
+  // the rank whose calls the guard is to watch. Returns false if another rank of this process is watched
+  // already, or if nothing is switched.
   bool Guard(ControlServer& server, GuardSubject subject);
   // Asks the leader to propose a live value to all ranks of the communicator. Returns false if this process
   // switches nothing on it.

@@ -30,9 +30,9 @@ int MaxChannels() {
   return NcclVersion() >= kFirstWithMore ? 64 : 32;
 }
 
-// Returns the bounds of a rule that can be added to the program's own; bounds that the user pinned stay. NCCL
-// fails the initialisation if the minimum is above the maximum. Up to 2.28 at least, NCCL treats an unset
-// maximum as lower than every minimum, so this function adds a maximum, too.
+// Returns those bounds of the rule that can be added to the program's own; bounds that the user pinned stay.
+// NCCL fails the initialisation if the minimum is above the maximum. Up to 2.28 at least, NCCL treats an
+// unset maximum as lower than every minimum, so this function adds a maximum, too.
 CtaBounds Addable(const CommunicatorRule* rule, const CtaBounds& own) {
   if (rule == nullptr || ChannelsArePinned()) return {};
   const int limit = MaxChannels();

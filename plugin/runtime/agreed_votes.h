@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The votes that ended with a yes, after the leader sent this verdict to all ranks. They are remembered for
-// the rest of the job, because a rank whose connection broke may ask again at any time. A leader has some
-// hundred votes for each communicator, at 16 bytes each.
+// The votes that ended with a yes. The leader has sent this verdict to all ranks of each vote. The votes are
+// remembered for the rest of the job, because a rank whose connection broke may ask again at any time. A
+// leader has some hundred votes for each communicator, at 16 bytes each.
 #pragma once
 
 #include <algorithm>

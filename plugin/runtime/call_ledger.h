@@ -20,9 +20,9 @@ struct CallTotals {
   uint64_t bytes = 0;  // NCCL's totals
 };
 
-// One for each communicator, and one for decisions whose communicator is not known. One thread at a time
-// counts, without interlocked instructions, because NCCL's contract orders a communicator's calls. Any thread
-// may read, and sees slightly old values.
+// Each communicator has a ledger. One more ledger counts the decisions whose communicator is not known. One
+// thread at a time counts, without interlocked instructions, because NCCL's contract orders a communicator's
+// calls. Any thread may read, and sees slightly old values.
 class CallLedger {
  public:
   void CountCall(const CollectiveCall& call, Coverage coverage) {
@@ -95,7 +95,7 @@ class CallLedger {
 
   std::array<std::array<Totals, kCollectives>, kCoverages> calls_;
   std::array<std::array<Counter, kTunableCollectives>, kDeciders> decisions_{};
-  std::array<Counter, size_t{kRoles} * kPhases * kZeroStages> recognised_{};  // by IndexOf
+  std::array<Counter, size_t{kRoles} * kPhases * kZeroStages> recognised_{};  // indexed by IndexOf
   Counter changes_{0};
 };
 

@@ -19,7 +19,7 @@ std::shared_ptr<const Policy> PolicyWatch::Changed() {
   struct stat now = {};
   if (::stat(path_.c_str(), &now) != 0 || SameFile(now, seen_)) return nullptr;
   seen_ = now;
-  // At the first look, the file is nearly always the policy in use.
+  // At the first check, the file is nearly always the policy in use.
   const auto digest = ReadPolicyDigest(path_);
   if (digest && *digest == known_) return nullptr;
   auto policy = ReadPolicyFile(path_);

@@ -64,7 +64,8 @@ struct ChildCounts {
 // rank and size of a child are known at its first call at the latest. Any thread reads.
 struct CommunicatorIdentity {
   CommunicatorInfo info;
-  // Number of its Communicator record in the trace; the issuing thread writes both together.
+  // Number of its Communicator record in the trace; the issuing thread writes the number and the record
+  // together.
   uint32_t number = 0;
   // Equal on all ranks, and on no other communicator of the job.
   ControlToken token{};
@@ -78,8 +79,8 @@ struct CommunicatorIdentity {
   bool within_process = false;
 };
 
-// The configuration by the program's ncclConfig_t and the rules. The making thread writes it before the
-// library is called; afterwards it is only read.
+// The configuration that the program's ncclConfig_t and the rules give. The making thread writes it before
+// the library is called; afterwards it is only read.
 struct CommunicatorConfig {
   // False: NCCL works for the communicator on its own threads, and asks its tuner there.
   bool blocking = true;
@@ -98,13 +99,13 @@ struct CommunicatorConfig {
 // The state for mode adaptive; all three pointers are null in other modes. The tuner's init writes it before
 // the program has the handle. The registry empties it when no call can be inside any more.
 struct SwitchingState {
-  // The tables by version, and the gate between them. Issuing and control threads share the object; it
-  // documents its threads.
+  // The tables by version, and the gate between them. Issuing and control threads share the object;
+  // SwitchableTables documents which thread may do what.
   std::shared_ptr<SwitchableTables> tables;
   // Times that this rank reports to its leader. Null if no guard watches the table.
   std::shared_ptr<TimesReport> times;
-  // Decided calls for the guard: the issuing thread pushes, the leader's control thread pops. Not null only
-  // on the rank in the leader's process.
+  // Decided calls for the guard: the issuing thread pushes, the leader's control thread pops. Null except on
+  // the rank in the leader's process.
   std::shared_ptr<CallFeed> feed;
 };
 
@@ -120,7 +121,7 @@ struct IssuingState {
   // The policy from which `structure` was made.
   std::shared_ptr<const Policy> policy;
   // The group under way on a non-blocking communicator. The issuing thread writes it, then the library's
-  // thread reads it. The program may not issue the next call before that has ended.
+  // thread reads it. The program may not issue the next call before the group has ended.
   GroupFacts in_flight;
   SizeClassPredictor size_classes;
   ChildCounts children;
@@ -139,12 +140,13 @@ struct Communicator {
   // Tells whether a call is inside. The issuing thread enters and leaves; the thread that removes the
   // communicator closes it.
   InFlightCalls in_flight_calls;
-  // The communicator was destroyed or aborted. Set once, by any thread; a pending pledge is then released.
+  // The communicator was destroyed or aborted. Set once, by any thread; this releases a pending pledge.
   std::atomic<bool> gone{false};
   // A tuner session exists for this communicator. Set once, by the thread of the tuner's init or of the first
   // call.
   std::atomic<bool> claimed{false};
-  // The registry uses it under its lock: AmbiguousCandidates has already returned this communicator.
+  // Used by the registry, under the registry's lock. True: AmbiguousCandidates has already returned this
+  // communicator.
   bool not_told_apart = false;
 };
 

@@ -14,7 +14,7 @@ Verdict No(std::string reason, bool timed_out = false) {
 }
 
 // A process without the interposer sees neither rank nor unique id. The user may then vouch for the job by
-// setting the hashes of all files that decide.
+// setting the hashes of all files from which choices are computed.
 Verdict VouchedFor(const LoadedChoices& choices) {
   const std::string policy = TextSetting(Setting::kPolicySha256), rules = TextSetting(Setting::kRulesSha256);
   if (policy.empty() && rules.empty())
@@ -30,16 +30,16 @@ Verdict VouchedFor(const LoadedChoices& choices) {
   return {.agreed = true};
 }
 
-// Returns the pins of the environment's variables and the program's own. A pledge cuts a text that is too
-// long at its end.
+// Returns the pins that environment variables set and the pins that the program set. A pledge cuts off the
+// end of a text that is too long.
 std::string PinsOf(const CommunicatorConfig& config, const std::string& by_variables) {
   const std::string& own = config.pinned_ctas;
   if (own.empty()) return by_variables;
   return by_variables == "none" ? own : fmt::format("{}; {}", by_variables, own);
 }
 
-// Decides first by what this rank knows itself. Otherwise the rank pledges and waits for the leader's
-// verdict.
+// Decides alone where this rank's own knowledge is enough. Otherwise the rank pledges and waits for the
+// leader's verdict.
 Verdict Ask(const LoadedChoices& choices, RendezvousPoints& rendezvous, const Communicator* communicator,
             const std::string& constants) {
   const std::string why_not = choices.WhyNotChoosing();

@@ -109,11 +109,12 @@ std::shared_ptr<Communicator> CommunicatorRegistry::Remove(ncclComm_t handle) {
   const auto found = by_handle_.find(handle);
   if (found == by_handle_.end()) return nullptr;
   std::shared_ptr<Communicator> communicator = found->second;
-  // Keeps the communicator first, because a call on another thread may still be inside and memory may be
-  // short.
+  // Keeps the communicator before its handle is erased: push_back throws if memory is short, and a call on
+  // another thread may still use the communicator.
   removed_.push_back(communicator);
   by_handle_.erase(found);
-  // The registry expects a non-blocking communicator until then: no call tells when its initialisation ends.
+  // The registry expects a non-blocking communicator until this removal, because no call tells when its
+  // initialisation ends.
   std::erase(expected_, communicator);
   // Most of a communicator's memory belongs to the structure LSTM.
   if (communicator->issuing.structure) communicator->issuing.structure->ReleaseMemory();

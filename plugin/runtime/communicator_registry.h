@@ -28,8 +28,8 @@ class CommunicatorRegistry {
   // Announces a communicator. The making thread calls it before NCCL starts to initialise the communicator.
   void Expect(std::shared_ptr<Communicator> communicator);
   // The calling thread has returned from the function that makes a communicator, so a later init on this
-  // thread is not that communicator's. Inside a group NCCL initialises only at the group's end; Claim then
-  // has to find the communicator by size.
+  // thread belongs to another communicator. Inside a group NCCL initialises only at the group's end; Claim
+  // then has to find the communicator by size.
   void CallReturned();
   // Notes that NCCL has initialised the communicator or failed to. No tuner's init will claim it any more.
   void StopExpecting(const Communicator& communicator);
@@ -61,8 +61,8 @@ class CommunicatorRegistry {
   // Nothing but such calls may still use this memory.
   void Free(const std::shared_ptr<Communicator>& removed);
   // Runs for each call: returns the communicator of a handle, or null if it is unknown. The pointer stays
-  // valid for 256 removals after the handle's own, so an abort on another thread may run beside a call. Two
-  // comparisons and no lock if the thread asks for the same handle again.
+  // valid until 256 further handles have been removed after this one, so an abort on another thread may run
+  // beside a call. Two comparisons and no lock if the thread asks for the same handle again.
   Communicator* Find(ncclComm_t handle) {
     const uint64_t generation = generation_.load(std::memory_order_acquire);
     const LastFound& last = last_;
@@ -70,7 +70,7 @@ class CommunicatorRegistry {
                                                                   : FindNew(handle, generation);
   }
   // Returns the first communicator of this many ranks that this process had, even if it is gone; null if
-  // there was none. The pointer is valid as that of Find.
+  // there was none. The pointer is valid as long as one that Find returns.
   Communicator* FirstOfSize(int n_ranks) const;
   // Adds the counts of all communicators so far, including those that are gone.
   void AddLedgersTo(CallLedger& sum) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries that this process's decision tables got from the policy, with their predicted times. They serve
-// for comparison with measured times, and for running again with the same choices.
+// The entries that this process's decision tables got from the policy, with their predicted times. They are
+// compared with measured times, and a later run can use the same choices.
 #pragma once
 
 #include <map>

@@ -26,7 +26,7 @@ int MillisecondsUntil(int64_t deadline_ns) {
   return left_ns <= 0 ? 0 : static_cast<int>(left_ns / 1'000'000 + 1);
 }
 
-// Receives the whole answer; returns an empty vector if the connection or the time ended before.
+// Receives the whole answer; returns an empty vector if the connection or the time ends first.
 std::vector<std::byte> ReceiveMessage(int fd, int64_t deadline_ns) {
   std::vector<std::byte> received;
   std::byte buffer[kMaxMessageBytes];
@@ -57,8 +57,8 @@ Result<Verdict> PledgeAndWait(const RendezvousPoint& rendezvous, const PledgeMes
     auto fd = Connect(rendezvous.address, rendezvous.port, std::max(MillisecondsUntil(deadline), 1));
     if (fd && SendAll(fd->get(), message)) {
       PassJobFailPoint(JobFailPoint::kAttestPledged);
-      // The deadline is extended only once, so a leader that turns this rank away repeatedly cannot hold it
-      // for ever.
+      // The deadline is extended only once, so a leader that turns this rank away repeatedly cannot keep this
+      // rank waiting for ever.
       if (!std::exchange(sent, true)) deadline = MonotonicNanoseconds() + leader_ns + kAnswerNs;
       const std::vector<std::byte> answer = ReceiveMessage(fd->get(), deadline);
       PassJobFailPoint(JobFailPoint::kAttestVerdict);

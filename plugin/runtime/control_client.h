@@ -7,8 +7,8 @@
 
 namespace dynamiccl {
 
-// Blocks until the verdict is there. The leader gives the verdict within `leader_ms` of the first pledge.
-// This function waits `leader_ms` to reach the leader, and then `leader_ms` plus a second for the answer.
+// Blocks until the verdict arrives. The leader gives the verdict within `leader_ms` of the first pledge. This
+// function waits `leader_ms` to reach the leader, and then `leader_ms` plus a second for the answer.
 // Meanwhile it tries again if the leader is not there yet, if the leader does not know this rank yet, or if
 // the connection breaks.
 //

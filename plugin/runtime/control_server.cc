@@ -223,8 +223,8 @@ ControlServer::Vote& ControlServer::VoteOf(const PledgeMessage& pledge) {
   const bool about_situation =
       pledge.kind == VoteKind::kSituation || pledge.kind == VoteKind::kSituationWithLeader;
   const int64_t patience = about_situation ? timeout_ns_ / kMaxLateSituations : timeout_ns_;
-  // The leader of a child is a rank of the original communicator, and may not be in the child. A vote before
-  // an init is always about a communicator with a unique id, whose leader takes part.
+  // The leader of a child is a rank of the original communicator, and is perhaps not in the child. A vote
+  // before an init is always about a communicator with a unique id, whose leader takes part.
   const bool only_with_leader = pledge.communicator == pledge.root || pledge.kind == VoteKind::kInit ||
                                 pledge.kind == VoteKind::kSituationWithLeader;
   const auto [found, created] = votes_.try_emplace(pledge.communicator, pledge.n_ranks, only_with_leader,

@@ -41,7 +41,7 @@ class ControlServer {
   bool HasRoot(const ControlToken& root) const;
 
   // Any thread of the leader's process, in mode adaptive: proposes that all ranks of the communicator use
-  // this table, from a call on which they agree. Returns false if tables are not switched.
+  // this table, beginning at a call that they agree on. Returns false if tables are not switched.
   bool OfferTable(const ControlToken& communicator, TableOffer offer);
   // Any thread: lets the guard watch its communicator. Returns false if tables are not switched.
   bool Guard(std::shared_ptr<TableGuard> guard);
@@ -64,7 +64,8 @@ class ControlServer {
     int member = 0;
     ControlSecret secret{};
   };
-  // One vote with its pledges: about a communicator, before its init, or about a situation.
+  // One vote with its pledges. The vote is about a communicator, about a communicator before its init, or
+  // about a situation.
   struct Vote {
     Vote(int ranks, bool only_with_leader, int64_t deadline)
         : attestation(ranks, only_with_leader),
@@ -77,8 +78,8 @@ class ControlServer {
     bool ran_out = false;    // the vote lasted its whole time
     std::set<int> answered;  // before an init: members that pledged or declined, in time or later
     std::set<int> informed;  // members to whom a yes was sent
-    // True if all ranks have been sent a yes. Such votes move to agreed_, which takes less memory: a job has
-    // a vote for each communicator and for each of its keys.
+    // True if all ranks have been sent a yes. Such votes move to agreed_, which takes less memory. That
+    // matters because a job has a vote for each communicator and for each of its keys.
     bool over() const { return informed.size() >= n_ranks; }
   };
 
@@ -86,7 +87,8 @@ class ControlServer {
   void Run();
   int NextTimeoutMs() const;
   // Accepts all waiting connections. If that fails because descriptors are short, the thread tries again a
-  // little later. Until then it does not poll for connections, since a waiting one would wake it at once.
+  // little later. Until then it does not poll for connections, since a waiting connection would wake the
+  // thread at once.
   void AcceptPeers();
   // The next four return false when the connection is to be closed.
   bool Receive(Peer& peer);
@@ -114,7 +116,7 @@ class ControlServer {
   const int64_t timeout_ns_;
   mutable std::mutex mutex_;  // guards secrets_
   std::map<ControlToken, ControlSecret> secrets_;
-  PollingThread thread_;  // switching_ wakes it, so it is destroyed after that
+  PollingThread thread_;  // switching_ wakes this thread, so the thread is destroyed after switching_
   // Only the server's thread uses the members below, up to late_situations_.
   std::vector<Peer> peers_;
   int64_t accept_from_ns_ = 0;  // no connection is accepted before this time; 0: any time

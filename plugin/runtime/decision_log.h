@@ -29,8 +29,8 @@ std::string FormatDecision(const LoggedDecision& logged);
 // Shared by the tuner sessions that write to the same path. Any thread.
 class DecisionLog {
  public:
-  // Returns the log at `path`, shared by all communicators of this process. Its first use empties the file.
-  // Null if the file cannot be written, which is logged once.
+  // Returns the log at `path`, shared by all communicators of this process. The first call with a path
+  // empties that file. Null if the file cannot be written, which is logged once.
   static std::shared_ptr<DecisionLog> At(const std::string& path);
 
   // Writes the line with one system call, so lines of several threads do not interleave.

@@ -12,8 +12,9 @@
 
 namespace dynamiccl {
 
-// One for each communicator, whose calls NCCL's contract orders. If a group on one thread overlaps with calls
-// on another, `any` stays true, because neither thread can tell any more which one leaves last.
+// Each communicator has one. NCCL's contract orders the communicator's calls. If a group on one thread still
+// overlaps with calls on another, `any` stays true, because neither thread can tell any more which one leaves
+// last.
 class InFlightCalls {
  public:
   // Issuing thread. `thread` is an address that is unique to the thread. Returns false if the communicator is

@@ -5,9 +5,9 @@
 // (plugin/tuner/tuner_session.cc) on the same thread; the tuner reads these facts and leaves marks. When the
 // library has returned, the interposer reads the marks.
 //
-// The group lives in its thread's IssuingThread from the library's call to its return. No other thread sees
-// it, so no member needs a lock. If the library asks on its own thread, as for non-blocking communicators,
-// the tuner finds no group and decides without these facts.
+// The group lives in its thread's IssuingThread while the library's function runs. No other thread sees it,
+// so no member needs a lock. If the library asks on its own thread, as for non-blocking communicators, the
+// tuner finds no group and decides without these facts.
 #pragma once
 
 #include <array>
@@ -38,7 +38,8 @@ struct TunerMarks {
 
 // The group on one communicator; the top of this file has its owner and lifetime.
 struct IssuedGroup {
-  // The communicator of this group. The interposer sets it when it numbers the group's first call there.
+  // The communicator of this group. The interposer sets it when it numbers the group's first call on this
+  // communicator.
   Communicator* communicator = nullptr;
   // Call number, operands, and whether the group is simulated or configured by the program. The interposer
   // completes them before the library's call. The tuner reads them at each question, and its choice depends
@@ -67,7 +68,7 @@ struct IssuedGroup {
   // tuner tells the guard how many events to expect.
   std::array<uint16_t, kTunableCollectives> collectives{};
   // The table that decides this group. The interposer sets it after it has numbered all calls; the tuner uses
-  // it. Without an engine: NCCL's choice, or a communicator that has only one table.
+  // it. A null engine means NCCL's choice, or a communicator that has only one table.
   VersionedTable table;
   // Written by the tuner.
   TunerMarks marks;

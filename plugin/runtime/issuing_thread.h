@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Holds what one thread of the program has issued since its outermost ncclGroupStart, or in the call that it
 // is in. The interposer writes it. The tuner and the profiler, which NCCL calls on the same thread, look up
-// what they are asked about. No other thread ever sees it, so nothing here is locked.
+// in it the calls that NCCL asks about. No other thread ever sees it, so nothing here is locked.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct PendingCall {
   bool configured = false;
   // The stream's handle, folded to 32 bits.
   uint32_t stream = 0;
-  // Bytes by the count that was passed to the API; NCCL's own total may be larger.
+  // Bytes according to the count that was passed to the API; NCCL's own total may be larger.
   uint64_t api_bytes = 0;
   // The handle of KernelTimes, which the profiler writes when NCCL begins an event for this call. Null: not
   // timed.
@@ -79,7 +79,7 @@ struct IssuedEvent {
 class IssuingThread {
  public:
   // Returns the calling thread's object. Each access checks whether the thread's object exists yet, so the
-  // functions of one call pass the reference on.
+  // functions that handle one call pass the reference on.
   static IssuingThread& Current() noexcept;
 
   bool inside_group() const { return depth > 0; }

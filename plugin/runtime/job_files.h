@@ -28,14 +28,14 @@ class JobFiles {
   Recorder* recorder() const { return recorder_.load(std::memory_order_acquire); }
   // Opens the trace, and starts writing the metrics every few seconds, if the settings ask for them. `rank`
   // is the rank in the first communicator; it is used in file names if the launcher gives no rank. The first
-  // call does this and returns true; later calls do nothing.
+  // call does this and returns true; later calls do nothing and return false.
   bool Open(int rank, MetricsSource (*metrics)());
   // Rank of this process in its job, known once files are open; -1: unknown.
   int rank() const { return rank_; }
   // On rank 0 of a run that is to be reproduced, writes the file DYNAMICCL_DECISIONS. Each call writes the
   // whole file.
   void SaveDecisions() noexcept;
-  // Returns what earlier runs at this site have learnt, read by the first call. Null without
+  // Returns what earlier runs at this site have learnt; the first call reads it from the file. Null without
   // DYNAMICCL_SITE_STORE; empty if the file cannot be read.
   std::shared_ptr<const SiteStore> site_store();
 

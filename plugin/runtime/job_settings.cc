@@ -103,7 +103,8 @@ Timed ReadTimes(Mode mode) {
   return Timed::kNone;
 }
 
-// Returns the paths of rules that take turns. With fewer than two the setting counts as unset.
+// Returns the paths of the rules files that take turns. With fewer than two paths the setting counts as
+// unset.
 std::vector<std::string> ReadRulesInTurn() {
   const std::string text = TextSetting(Setting::kRulesInTurn);
   if (text.empty()) return {};
@@ -129,7 +130,7 @@ uint32_t ReadTurnSteps() {
 }
 
 // Mode adaptive becomes mode frozen in three cases: the choices are to be reproduced, they come from an
-// earlier run, or rules take turns. Nothing else may change the choices then.
+// earlier run, or rules take turns. In these cases nothing else may change the choices.
 Mode FrozenIfRepeatable(const JobSettings& settings, Mode mode) {
   if (mode != Mode::kAdaptive) return mode;
   if (!settings.rules_in_turn.empty()) {

@@ -77,7 +77,7 @@ bool OpensLibraryNamesOnly(int nccl_version);
 
 // Returns the name of this object, which is already loaded, for NCCL's plugin variables. NCCL up to 2.21 has
 // no name for an object in the process and opens a file; the dynamic linker recognises that it is the same
-// one. 0: version unknown.
+// one. Pass 0 if the version is unknown.
 std::string OwnPluginName(int nccl_version);
 
 // Returns the NCCL_* variables that steer choices as a text: "none", or "NAME=value ..." cut to a line, and a

@@ -31,8 +31,8 @@ std::string DigestOfGoldenOutputs(const PolicyTensors& tensors) {
   return ToHex(digest.Finish()).substr(0, 32);
 }
 
-// Returns the choices of the earlier run if NCCL offers them to all ranks now. Other keys, and new ones, are
-// left to NCCL.
+// Returns a function that gives each key the choice of the earlier run, if NCCL offers that choice to all
+// ranks now. Keys without such a choice are left to NCCL.
 EntryFunction EntriesOfSaved(std::shared_ptr<const SavedDecisions> saved, int n_ranks, int n_nodes) {
   return [saved = std::move(saved), n_ranks, n_nodes](const TableKey& key, const ConfigMask& allowed) {
     const CollectiveConfig config = saved->Find({n_ranks, n_nodes, key});

@@ -41,8 +41,8 @@ class LoadedChoices {
   bool SetsChunks() const;
   // Returns true if some rule names a role, phase or stage.
   bool RulesNeedRecognition() const;
-  // Returns true if some rule names a level of memory pressure, and this process takes part in agreeing on
-  // one.
+  // Returns true if some rule names a level of memory pressure, and this process takes part in agreeing on a
+  // level.
   bool RulesNeedMemory() const;
   // Returns true if rules set bounds on channels. The ranks agree on such bounds before NCCL's init. False if
   // this process takes no part in choosing.
@@ -67,9 +67,9 @@ class LoadedChoices {
   std::string WhyNotChoosing() const;
 
   // Returns the function that computes the entries of a communicator's table. The entries are those of the
-  // earlier run; without one, the policy's; without a policy, in mode adaptive, NCCL's choices, which later
-  // table versions may change. The function depends only on attested values. It is empty if none of these
-  // cases applies. `constants` as in InputOf.
+  // earlier run; without an earlier run, the policy's; without a policy and in mode adaptive, NCCL's choices,
+  // which later table versions may change. The function depends only on attested values. It is empty if none
+  // of these cases applies. `constants` as in InputOf.
   EntryFunction EntriesFor(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes) const;
   // Like EntriesFor, but for a given policy, such as one that arrived while the job ran. With a null policy
   // every key gets NCCL's own choice.

@@ -31,12 +31,13 @@ class MaskVotes final : public MaskExchange {
                           {},
                           attested_.value_or(AttestedValues{}),
                           VoteKind::kSituation};
-    // The leader of a child may not be one of its ranks: it is a rank of the original communicator.
+    // The leader of a child is perhaps not one of the child's ranks, because it is a rank of the original
+    // communicator.
     if (attested_ && of.token == of.rendezvous.root) message.kind = VoteKind::kSituationWithLeader;
     message.of_leader = rendezvous_.IsLocal(of.rendezvous);
     message.values.place = fmt::format("call {}", pledge.call_number);
     message.values.mask = Describe(pledge.mask);
-    // A pledge that leaves after this time is too late for the other ranks.
+    // A pledge that is sent after this time is too late for the other ranks.
     const int leader_ms = std::max(1, rendezvous_.attest_timeout_ms() / kMaxLateSituations);
     return rendezvous_.pledge_sender().Send(of.rendezvous, std::move(message), leader_ms,
                                             {communicator_, &communicator_->gone},

@@ -139,7 +139,7 @@ std::string LabelsOf(const SavedKey& key, const ConfigChoice& choice) {
       Describe(choice.config), Describe(choice.default_config));
 }
 
-// Entries that leave NCCL alone have no prediction, so they have no line.
+// Entries that keep NCCL's choice have no prediction, so they have no line.
 void PutPredicted(Exposition& out, const ComputedEntries& entries) {
   out.Family("dynamiccl_predicted_seconds", "gauge",
              "What the policy predicts for its choice; absent where it leaves NCCL alone.");

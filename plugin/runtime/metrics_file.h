@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job's metrics for Prometheus (DYNAMICCL_METRICS): a file in its text format that is replaced every ten
+// The job's metrics (DYNAMICCL_METRICS): a file in the text format of Prometheus that is replaced every ten
 // seconds and at the end of the process, as node_exporter's textfile collector expects. docs/telemetry.md
 // describes the metrics.
 #pragma once

@@ -18,12 +18,13 @@ namespace {
 constexpr int64_t kMillisecondNs = 1'000'000;
 // Milliseconds between attempts to reach a leader that was never reached.
 constexpr int kReachAgainMs = 5;
-// Milliseconds between attempts of a rank that has pledged. The leader lives then, so one of the next few
-// attempts will get an answer.
+// Milliseconds between attempts of a rank that has pledged. A rank pledges only to a leader that it has
+// reached, so one of the next few attempts will get an answer.
 constexpr int kAskAgainMs = 50;
 // The most milliseconds of one attempt to connect, because the thread has other pledges to handle.
 constexpr int kConnectMs = 200;
-// After so many overdue verdicts in a row the wait for the next one doubles each time, so many times.
+// After kEvenAttempts overdue verdicts in a row, each further one doubles the wait for the next, at most
+// kMaxDoublings times.
 constexpr int kEvenAttempts = 6;
 constexpr int kMaxDoublings = 4;
 // A leader gives its verdict within a twentieth of the attestation's time-out. If a rank has waited for 5 s,
@@ -176,8 +177,8 @@ void PledgeSender::ReleaseIfLeaderEnded(Sent& sent, bool refused) {
 void PledgeSender::ReleaseIfDisconnected(Sent& sent) const {
   if (!sent.member.pledged()) return;
   const int64_t now_ns = MonotonicNanoseconds();
-  // Counts at most a second since the previous look. A longer gap means that this process was stopped and did
-  // not try to connect.
+  // Counts at most a second since the previous check. A longer gap means that this process was stopped and
+  // did not try to connect.
   const int64_t step_ns = sent.seen_ns == 0 ? 0 : std::min(now_ns - sent.seen_ns, kLastingNs);
   sent.seen_ns = now_ns;
   const bool lasts = sent.fd.valid() && now_ns - sent.connected_ns >= kLastingNs;

@@ -18,8 +18,8 @@
 namespace dynamiccl {
 
 // Owned by the process's RendezvousPoints, which makes it for the first pledge; in a job it is never
-// destroyed. Its own thread does the work. It asks again if a leader cannot be reached, or turns this rank
-// away because it does not know the communicator yet.
+// destroyed. Its own thread does the work. It asks again if a leader cannot be reached, or if the leader
+// turns this rank away because it does not know the communicator yet.
 class PledgeSender {
  public:
   // Milliseconds after which a rank stops waiting for the verdict of a vote before NCCL's init, if it has
@@ -38,7 +38,7 @@ class PledgeSender {
   //   pledge again.
   // - "Timed out", if the pledge has not left within `leader_ms`, or if the leader's process ended before it
   //   left.
-  // - `*gone` and ReleaseGone.
+  // - ReleaseGone, once `*gone` is true.
   // - The end of the leader's process, if that process `has_rank` in the communicator. The communicator is
   //   then dead, and NCCL can fail the call as it would without DynamICCL.
   // - For an init, also the end of the leader's process, or `max_disconnected_ms` without a lasting
@@ -79,7 +79,7 @@ class PledgeSender {
   // Does what is due for one pledge; returns true when the pledge is resolved.
   bool Advance(Sent& sent);
   // Returns after how many nanoseconds the verdict on the pledge just sent is overdue. A leader that has
-  // answered none of many attempts is probably busy, and more pledges would keep it so; then the time
+  // answered none of many attempts is probably busy, and more pledges would keep it busy, so the time
   // doubles.
   static int64_t OverdueNs(const Sent& sent);
   // Makes one attempt to connect and to send the pledge. A connection that has brought no verdict is closed.

@@ -11,8 +11,8 @@ namespace dynamiccl {
 namespace {
 
 // Writes the name by which NCCL opens this object into one of its plugin variables. The user's value stays if
-// it names this object in a form that NCCL can open. Else it is kept for processes that this one starts:
-// their ranks must chain the same plugin.
+// it names this object in a form that NCCL can open. Otherwise another variable keeps the user's value for
+// processes that this one starts, because their ranks must chain the same plugin.
 void OfferAs(const char* variable, const std::string& by_user) {
   const int nccl = NcclVersion();
   const bool stays = !by_user.empty() && NamesThisObject(by_user) && !OpensLibraryNamesOnly(nccl);

@@ -19,7 +19,7 @@ void ProcessMemory::Report(const MemorySizes& sizes) noexcept {
 
 std::optional<MemorySizes> ProcessMemory::SampleIfDue(int64_t now_ns) noexcept {
   int64_t due = next_sample_ns_.load(std::memory_order_relaxed);
-  // If several threads come at once, only one of them takes the sample.
+  // If several threads get here at once, only one of them takes the sample.
   if (now_ns < due || reported_.load(std::memory_order_relaxed) ||
       !next_sample_ns_.compare_exchange_strong(due, now_ns + kSampleEveryNs))
     return std::nullopt;

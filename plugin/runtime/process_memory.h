@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says how short of memory this process is: by the program's own reports (dynamicclMarkMemory), else by
-// samples of the device's memory, or of the host's where there is no device.
+// States how short of memory this process is, according to the program's own reports (dynamicclMarkMemory),
+// else according to samples of the device's memory, or of the host's where there is no device.
 #pragma once
 
 #include <atomic>

@@ -36,7 +36,8 @@ void ProcessRuntime::OpenFiles(int rank) {
   if (files_.Open(rank, Metrics)) RuntimeInstance::SaveAtExit();
 }
 
-// Ranks agree on the level only where rules ask for it, since every change is a table version of its own.
+// Ranks agree on the level of memory pressure only if rules need it, since every change of the level is a
+// table version of its own.
 AgreedValues ProcessRuntime::ValuesOfThisProcess() const {
   const int pressure = memory_.pressure();
   if (pressure < 0 || !choices_.RulesNeedMemory()) return {};

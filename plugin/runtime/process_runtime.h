@@ -49,9 +49,9 @@ class ProcessRuntime {
   // Opens this process's files at its first communicator, in which its rank is `rank`. Also registers the
   // saving of results at the end of the process.
   void OpenFiles(int rank);
-  // Sets the guard of this process's server on a communicator. Adds what the process knows to `subject`: the
-  // store, the recorder, and whether all calls are timed. Returns false if this process does not lead, or if
-  // another of its ranks is watched already.
+  // Makes this process's server guard the tables of a communicator. Adds what the process knows to `subject`:
+  // the store, the recorder, and whether all calls are timed. Returns false if this process does not lead, or
+  // if another of its ranks is watched already.
   bool GuardTable(GuardSubject subject);
   // Releases every thread that waits for a verdict about a communicator that was destroyed, aborted or
   // revoked.

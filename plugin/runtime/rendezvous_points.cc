@@ -28,7 +28,7 @@ std::span<uint8_t, kUniqueIdBytes> WritableBytesOf(ncclUniqueId& id) {
 }
 
 // Fills in the secret of a new communicator from the kernel's random numbers. Logs a line and returns false
-// if there are none.
+// if the kernel gives none.
 bool FillRandomly(ControlSecret& secret) {
   // Reads /dev/urandom and does not call getrandom, which needs kernel 3.17 and glibc 2.25.
   const UniqueFd source(::open("/dev/urandom", O_RDONLY | O_CLOEXEC));

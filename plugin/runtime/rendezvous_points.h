@@ -39,7 +39,7 @@ class RendezvousPoints {
   RendezvousPoints(const JobSettings& settings, const LoadedChoices& choices, NewLeadership new_leadership)
       : settings_(settings), choices_(choices), new_leadership_(std::move(new_leadership)) {}
 
-  // Writes this process's address into a new unique id as the place where its ranks meet.
+  // Writes this process's address into a new unique id as the place where the communicator's ranks meet.
   void MarkUniqueId(ncclUniqueId& id);
   // Returns where the ranks of the communicator with this id meet: the address that MarkUniqueId wrote into
   // the id. Without such an address they meet at DYNAMICCL_RENDEZVOUS, if set, where rank 0 starts its
@@ -50,7 +50,7 @@ class RendezvousPoints {
   // Returns the rendezvous point of a communicator whose ranks are all in this process.
   RendezvousPoint RendezvousInProcess(const ControlToken& token);
 
-  // Returns true if that rendezvous point is this process's server.
+  // Returns true if the rendezvous point is this process's server.
   bool IsLocal(const RendezvousPoint& rendezvous);
   // Returns this process's server; null if it was not started.
   ControlServer* server();
@@ -76,7 +76,7 @@ class RendezvousPoints {
   const NewLeadership new_leadership_;
   std::atomic<bool> given_up_{false};
   std::atomic<bool> given_up_inits_{false};
-  std::mutex mutex_;  // guards the creation of the next two, which then stay
+  std::mutex mutex_;  // guards the creation of the next two members, which are never replaced
   std::unique_ptr<ControlServer> server_;
   std::unique_ptr<PledgeSender> pledge_sender_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guesses the size class that NCCL will ask about when a call of a group is issued. NCCL asks about batches,
+// When a call of a group is issued, guesses the size class that NCCL will ask about. NCCL asks about batches,
 // whose bytes are known only when the group ends. Programs repeat their groups, so the last answer is the
 // guess. A wrong guess opens a timing window in vain, or misses one; no choice depends on it.
 #pragma once

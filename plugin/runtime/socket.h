@@ -45,7 +45,7 @@ class ControlSocket {
 
  private:
   UniqueFd fd_;
-  std::unique_ptr<ForkGuard> guard_;  // of fd_; destroyed before it
+  std::unique_ptr<ForkGuard> guard_;  // guards fd_, and is destroyed before it
 };
 
 // A listening socket with its own address.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adds what the guards of this process have learnt to the site store (DYNAMICCL_SITE_STORE). The store may
 // lie on a file system that is slow, or that hangs for minutes, and calls of the job wait for verdicts of the
-// control server's thread. So a thread of its own does the writing.
+// control server's thread. So a separate thread does the writing.
 #pragma once
 
 #include <atomic>

@@ -13,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-// Interval between two looks at this process's own values.
+// Interval between two checks of this process's own values.
 constexpr int64_t kLookNs = 200'000'000;
 // Periods of Tick, in milliseconds. kBusyTickMs, while an attempt is under way, is far below the second after
 // which the attempt is called off.
@@ -23,14 +23,16 @@ constexpr int kQuietTickMs = 100;
 // to show a new file everywhere.
 constexpr int64_t kOfferAgainNs = 5'000'000'000;
 constexpr int64_t kSecondNs = 1'000'000'000;
-// Nanoseconds between two versions that change live values. In between, a guard can have its adoptions used.
+// Nanoseconds between two versions that change live values. Between the two, the adoptions of a guard get a
+// turn.
 constexpr int64_t kValuesSpacingNs = 50'000'000;
 // The guards' results are saved once a minute, for jobs that end by being killed.
 constexpr int64_t kSaveEveryNs = 60 * kSecondNs;
-// At the end of the process, saving waits this long for a write under way, and then for its own.
+// At the end of the process, saving waits this long for a write under way, and then again this long for its
+// own write.
 constexpr int64_t kSaveAtEndNs = kSecondNs;
-// While a store cannot be written, the results of at most this many communicators that have ended are kept
-// for it.
+// While the store cannot be written, the results of at most this many ended communicators are kept for a
+// later attempt.
 constexpr size_t kMaxEndedGuards = 64;
 
 // Names the table or the live values of a version in log lines.
@@ -52,10 +54,11 @@ bool SwitchLeadership::Communicator::AddRank(int fd, const JoinMessage& join) {
     fds.push_back(fd);
     return true;
   }
-  // The rank's connection broke, and the same process is back: it knows what it has pledged.
+  // The rank's connection broke, and the same process has connected again. The process still knows what it
+  // has pledged.
   fds[static_cast<size_t>(known - members.begin())] = fd;
   leader.RegainRank(static_cast<int>(known - members.begin()));
-  sent_until.reset();  // it may have missed an order
+  sent_until.reset();  // the rank may have missed an order
   return true;
 }
 
@@ -356,20 +359,20 @@ void SwitchLeadership::WantOnAll(const ProposedValue& proposed) {
 }
 
 // A version's live values must stay as they are while the version is tried again. So new values are requested
-// only once the leader is at rest. If a request ends without success, its values are still wanted and are
+// only once the leader is idle. If a request ends without success, its values are still wanted and are
 // requested again.
 void SwitchLeadership::AskForValues(Communicator& communicator, int64_t now_ns) {
   const bool waits = communicator.leader.busy() || now_ns < communicator.values_from_ns;
   if (waits || !communicator.wants_values()) return;
   communicator.values_from_ns = now_ns + kValuesSpacingNs;
-  // A request at rest is refused only if ranks have decided differently. Then no later request can succeed,
-  // so the wanted values are dropped.
+  // An idle leader refuses a request only if ranks have decided differently. Then no later request can
+  // succeed, so the wanted values are dropped.
   if (!communicator.Request(SwitchReason::kOperator, {{{}, {}, communicator.wanted_values}, {}, {}}))
     communicator.wanted_values = communicator.values;
 }
 
-// Asks the ranks to use the changed policy file. They are asked again if something more urgent came between,
-// and later if a rank does not have the same file yet.
+// Asks the ranks to use the changed policy file. They are asked again if something more urgent replaced the
+// request, and again some seconds later if a rank does not have the same file yet.
 void SwitchLeadership::AskForChangedFile(Communicator& communicator, int64_t now_ns) {
   if (!latest_ || communicator.watched == latest_->sha256 || now_ns < communicator.offer_again_ns) return;
   Communicator* const asking = &communicator;
@@ -378,7 +381,7 @@ void SwitchLeadership::AskForChangedFile(Communicator& communicator, int64_t now
     // Does nothing if a newer file was requested meanwhile.
     if (asking->watched == file) asking->watched = {};
     if (outcome.end != SwitchOutcome::End::kRankCannot) return;
-    // The rank may not get the file for weeks, and is asked every few seconds.
+    // It may take weeks until the rank gets the file, and the rank is asked every few seconds.
     if (FirstTime(fmt::format("rank {} lacks policy {}", outcome.rank, ToHex(file))))
       Log(LogLevel::kWarn, "the changed policy is not used yet: rank {} does not have the same file",
           outcome.rank);

@@ -44,8 +44,8 @@ class SwitchLeadership {
   // Calls `changed` on another thread when a watched file has changed and Tick is to be called. Call it
   // before all other functions.
   void OnChangedFile(std::function<void()> changed) { files_.OnChange(std::move(changed)); }
-  // Any thread. The next Tick asks the ranks to use the table. Until then a newer offer replaces it, unless
-  // that one is less urgent.
+  // Any thread. The next Tick asks the ranks to use the table. Until that Tick a newer offer replaces this
+  // one, unless the newer one is less urgent.
   void Offer(const ControlToken& communicator, TableOffer offer);
   // Any thread. Lets the guard watch its communicator and propose tables, once all ranks have joined.
   void Guard(std::shared_ptr<TableGuard> guard);
@@ -69,7 +69,7 @@ class SwitchLeadership {
   struct AskedVersion {
     TableContents table;
     std::function<void(const SwitchOutcome&)> ended;  // may be empty
-    std::shared_ptr<const Policy> policy;             // that of the table, for the guard; may be null
+    std::shared_ptr<const Policy> policy;             // policy of the table, for the guard; may be null
     bool keeps_policy = false;  // the table goes with the policy that the ranks use, whichever it is
   };
   // One communicator and those of its ranks that have joined.
@@ -112,8 +112,8 @@ class SwitchLeadership {
     bool wants_values() const { return complete() && !leader.lacks_rank() && wanted_values != values; }
     // True while something is to be asked or answered soon.
     bool busy() const { return leader.busy() || wants_values(); }
-    // Adds a value that a rank, a file or this process wants. Beyond kMaxAgreedValues names it is ignored,
-    // which is logged once.
+    // Adds a value that a rank, a file or this process wants. If kMaxAgreedValues names are wanted already, a
+    // value with a further name is ignored, which is logged once.
     void Want(const ProposedValue& proposed);
     // Requests a new version from SwitchLeader. Returns false if something more urgent waits, a rank is lost,
     // or ranks have decided differently.
@@ -121,12 +121,12 @@ class SwitchLeadership {
     // Calls `ended` of this version with the outcome, and `ended` of all earlier versions with kSuperseded.
     // Removes these versions from `asked`.
     void End(const SwitchOutcome& outcome);
-    // Notes that the committed version brought another policy: the guard starts again with it, and offers
-    // that were requested meanwhile keep it.
+    // Notes that the committed version brought another policy: the guard starts again with the new policy,
+    // and offers that were requested meanwhile keep the new policy.
     void UsePolicyOf(uint32_t committed);
   };
 
-  // Removes communicators that this process has left and that no rank is connected for.
+  // Removes communicators that this process has left and for which no rank is connected.
   void RemoveEnded();
   // Moves guards to their communicators when these become complete.
   void AttachGuards();

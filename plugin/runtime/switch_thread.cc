@@ -14,13 +14,13 @@
 namespace dynamiccl {
 namespace {
 
-// Milliseconds between attempts to reach an absent leader, and the limit of one attempt.
+// Milliseconds between attempts to reach an absent leader, and the time limit of one attempt.
 constexpr int kRetryMs = 100;
 // The thread's period while a boundary is armed, in milliseconds; equal to the shortest deadline of
 // SwitchMember.
 constexpr int kArmedTickMs = 10;
-// A connection counts as lasting if it lives for a second. The leader ends sooner the connection of a rank
-// that it does not take.
+// A connection counts as lasting if it lives for a second. If the leader does not accept a rank, it ends the
+// connection sooner than that.
 constexpr int64_t kLastingNs = 1'000'000'000;
 // After connections that did not last, the pauses grow from 1 to this many milliseconds. The leader's own
 // rank may be a few milliseconds late, so the first pauses are short. A leader without a rank of its own gets
@@ -29,8 +29,9 @@ constexpr int kLongestPauseMs = 2000;
 // If a host has refused connections to the leader's port for a second, the leader's process is gone: it
 // closes that port only when it ends.
 constexpr int64_t kEndedNs = 1'000'000'000;
-// If too few times are there to be sent together (TimesReport), they wait for kSendTimesAtFirstMs, and from a
-// second after their rank joined on for a sixteenth of the time since then, but at most kSendTimesAtLastMs.
+// Measured times wait until enough of them can be sent together (TimesReport), but not for ever. In the first
+// second after their rank joined they wait at most kSendTimesAtFirstMs. Later they wait at most a sixteenth
+// of the time since the rank joined, and at most kSendTimesAtLastMs.
 constexpr int64_t kSendTimesSoonNs = 1'000'000'000;
 constexpr int64_t kSendTimesAtFirstMs = 20;
 constexpr int64_t kSendTimesAtLastMs = 250;
@@ -38,8 +39,7 @@ constexpr int64_t kSendTimesAtLastMs = 250;
 // so this is often enough, and it costs almost nothing.
 constexpr int kDigestMs = 1000;
 
-// Returns the longest time in milliseconds for which times wait that were reported `age_ns` after the rank
-// joined.
+// Returns the longest wait in milliseconds of times that are reported `age_ns` after the rank joined.
 int SendTimesMs(int64_t age_ns) {
   if (age_ns < kSendTimesSoonNs) return kSendTimesAtFirstMs;
   return static_cast<int>(std::min(age_ns / 16 / 1'000'000, kSendTimesAtLastMs));
@@ -186,7 +186,7 @@ void SwitchThread::Disconnect(LeaderLink& link, int64_t now_ns) const {
     link.give_up_ns = now_ns + reach_ns_;
     link.pause_ms = 0;
   }
-  // A rank whose call waits for a verdict asks as often as it looks for an absent leader.
+  // While a call waits for a verdict, the rank asks as often as it tries to reach an absent leader.
   const int pause_ms = link.tables->gate().idle() ? link.pause_ms : std::min(link.pause_ms, kRetryMs);
   link.next_try_ns = now_ns + int64_t{pause_ms} * 1'000'000;
   link.pause_ms = std::clamp(2 * link.pause_ms, 1, kLongestPauseMs);

@@ -90,7 +90,7 @@ class SwitchThread {
   // end.
   bool WaitAndReceive();
   int TimeoutMs() const;
-  // Takes over new links, and removes those that other threads have left.
+  // Takes over new links, and removes the links that other threads have asked to leave.
   void UpdateLinks();
   bool IsPresent(const LeaderLink& link) const;
   // Connects if there is no connection, and sends what is due. Returns false if the link is to be removed.
@@ -100,9 +100,9 @@ class SwitchThread {
   // thread connects again. If the leader ends each connection at once, as it does without a rank of its own,
   // the pauses between attempts grow, and the time after which the rank gives up does not begin anew.
   void Disconnect(LeaderLink& link, int64_t now_ns) const;
-  // If the leader's process has ended, the communicator is dead, because the leader was one of its ranks.
-  // Then releases the calls that wait for its verdict, so that NCCL can fail them as it would without
-  // DynamICCL.
+  // If the leader's process has ended, the communicator is dead, because the leader was one of its ranks. In
+  // that case this function releases the calls that wait for the leader's verdict, so that NCCL can fail them
+  // as it would without DynamICCL.
   static void FreeIfLeaderEnded(LeaderLink& link, bool refused, int64_t now_ns);
   // The next four return false if the connection is over.
   bool Receive(LeaderLink& link);

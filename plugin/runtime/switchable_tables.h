@@ -26,7 +26,8 @@ inline constexpr uint32_t kFirstTableVersion = 1;
 struct VersionedTable {
   DecisionEngine* engine = nullptr;         // null: NCCL's choice
   uint32_t version = kDefaultTableVersion;  // the version that brought this table
-  // The level on which the ranks had agreed at the call; a later version may keep the table and change it.
+  // The level of memory pressure on which the ranks had agreed when the call was made. A later version may
+  // keep the table and change the level.
   MemoryPressure memory = MemoryPressure::kUnknown;
 };
 
@@ -43,10 +44,9 @@ class SwitchableTables {
   SwitchableTables(std::shared_ptr<DecisionEngine> first, EngineOf engine_of);
 
   // Issuing thread: call `number` begins. At the boundary of a switch this waits for the verdict; otherwise
-  // it is one store and one load. Afterwards `current` is the table for this call. Returns true if that is
-  // another table than before.
-  // A call that has not been issued yet may be entered several times, so that the program can ask for the
-  // values that its next call has.
+  // it is one store and one load. Afterwards `current` is the table for this call. Returns true if this table
+  // differs from the table before. A call that has not been issued yet may be entered several times, so that
+  // the program can ask for the values that apply to its next call.
   bool Enter(uint64_t number);
   const VersionedTable& current() const { return current_; }
   // The live values of the version that was entered; null: none were agreed.

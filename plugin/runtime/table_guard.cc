@@ -14,20 +14,20 @@
 namespace dynamiccl {
 namespace {
 
-// Assumed share of a call's time that timing it costs. On an H200 with NCCL 2.32.3 stamping kernels cost 20 %
-// of a call of 128 KiB, 2.4 % at 1 MiB and 1.1 % at 4 MiB (docs/results/gpu.md).
+// Assumed cost of timing a call, as a share of the call's time. On an H200 with NCCL 2.32.3 stamping kernels
+// cost 20 % of a call of 128 KiB, 2.4 % at 1 MiB and 1.1 % at 4 MiB (docs/results/gpu.md).
 constexpr double kTimingCost = 0.04;
 // While a change is verified, the ranks are ordered to time this many calls at once. The order is renewed
 // when 32 of them are left, so there is one message in 96 calls.
 constexpr uint64_t kAllTimedCalls = 128;
-// Nanoseconds that the guard waits with its next offer after the ranks did not agree to one.
+// Nanoseconds from an offer to which the ranks did not agree to the guard's next offer.
 constexpr int64_t kAgainNs = 1'000'000;
 // The guard checks once a second which share of a key's time the program waits for. It writes the share into
 // the trace when it has changed by a tenth.
 constexpr int64_t kSharesEveryNs = 1'000'000'000;
 constexpr double kNewShare = 0.1;
-// The results of earlier runs are used before the first calls with their keys for at most this many keys. For
-// all other keys they are used from the first calls on.
+// For at most this many keys, the results of earlier runs are used before the first calls with these keys.
+// For all other keys they are used from the first calls on.
 constexpr size_t kMaxExpected = 300;
 
 // Totals only grow, so an estimate that was corrected downwards adds nothing.
@@ -190,7 +190,8 @@ void LogArms(const Guard& guard, const KeyPlan& entry, uint32_t version) {
       arms);
 }
 
-// Logs the effect of each common arm of the plan, and of those common arms that only the version before had.
+// Logs the effect of each common arm of the plan, and of those common arms that only the previous version
+// had.
 void LogCommonArms(const Guard& guard, const TablePlan& plan, const TablePlan& before, uint32_t version) {
   const std::vector<CollectiveConfig>& arms = plan.common;
   std::vector<CollectiveConfig> gone = before.common;

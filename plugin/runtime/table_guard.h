@@ -56,7 +56,7 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   // All calls below this number are to be timed. The number only rises.
   uint64_t all_timed_until() const { return all_timed_until_; }
   // Begins anew because the table of another policy is in use from this version on: results about the old
-  // policy's choices do not hold for it.
+  // policy's choices do not hold for the new table.
   void Restart(std::shared_ptr<const Policy> policy, uint32_t version);
   // Returns what the run has confirmed and the site store does not have yet; `now_s` is the wall clock in
   // seconds.
@@ -75,7 +75,8 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   Guard NewGuard();
   // Returns prior knowledge of a key: the policy's choice, what to try, and what earlier runs confirmed.
   KeyKnowledge Knowledge(const TableKey& key, Regime regime) const;
-  // Returns by how much a config is expected to change the steps, by the site store or else by the policy.
+  // Returns by how much a config is expected to change the steps, according to the site store or else to the
+  // policy.
   std::optional<Expectation> Expected(EffectQuestion question) const;
   // Gives the guard the results of earlier runs that the site store has, before the first calls with these
   // keys.
@@ -110,7 +111,7 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   int64_t shares_from_ns_ = 0;  // when the shares are checked next
   uint64_t added_lost_ = 0;
   std::map<std::pair<uint32_t, Regime>, CollectiveConfig> kept_;  // results that the site store has
-  std::map<FindingKey, uint32_t> kept_findings_;                  // their steps
+  std::map<FindingKey, uint32_t> kept_findings_;                  // steps of the findings in the site store
 };
 
 }  // namespace dynamiccl

@@ -13,7 +13,8 @@ namespace dynamiccl {
 // Made by a guard or by any thread of the leader's process (ControlServer::OfferTable); the control server's
 // thread asks the ranks.
 struct TableOffer {
-  // kRevocation is asked before all other reasons. Adoptions are asked at most once in kAdoptionSpacingNs.
+  // A kRevocation is requested before offers with any other reason. Adoptions are requested at most once in
+  // kAdoptionSpacingNs.
   SwitchReason reason = SwitchReason::kAdoption;
   bool leaves_nccl_alone = false;  // version 0: NCCL's choice for every call
   std::vector<std::byte> plan;     // else: the version's plan beside the present policy; may be empty

@@ -4,7 +4,7 @@
 namespace dynamiccl {
 namespace {
 
-// Milliseconds between two looks at the files: an operator's change is noticed within 0.2 s.
+// Milliseconds between two checks of the files: an operator's change is noticed within 0.2 s.
 constexpr int kLookMs = 200;
 
 }  // namespace

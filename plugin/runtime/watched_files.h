@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files that an operator may change while a job runs: the policy and the live values. They may lie on a
 // file system that is slow, or that hangs for minutes, and calls of the job wait for verdicts of the control
-// server's thread. So a thread of its own reads them.
+// server's thread. So a separate thread reads them.
 #pragma once
 
 #include <functional>
@@ -18,8 +18,8 @@ namespace dynamiccl {
 
 // The changes of the files since the last Take.
 struct ChangedFiles {
-  std::shared_ptr<const Policy> policy;  // null: it is the same
-  AgreedValues values;                   // those that have another number
+  std::shared_ptr<const Policy> policy;  // null: the policy has not changed
+  AgreedValues values;                   // values with a new number
 };
 
 // Owned by the leader's SwitchLeadership. One thread calls Take, and never waits for a file.

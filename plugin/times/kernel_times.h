@@ -20,7 +20,7 @@ namespace dynamiccl {
 
 // Names the way in which a version of NCCL's profiler interface reports when a kernel's channel ran.
 enum class KernelClock : uint8_t {
-  kNone,     // it does not report it
+  kNone,     // not at all
   kArrival,  // by events without a stamp: the time of their arrival here, which NCCL's proxy thread delays
   kStamps,   // by the GPU's clock, in nanoseconds
 };
@@ -62,7 +62,8 @@ class KernelTimes {
   // An event ends. The end of the last channel completes the collective; the end of the collective's own
   // event has no effect.
   void End(void* collective_or_channel);
-  // Names the record of the collective's call. The duration is added to the record, now or when it is known.
+  // Sets the trace record of the collective's call. The duration is added to that record now, or once the
+  // duration is known.
   void Attach(void* collective, Recorder& recorder, const Recorder::Slot& record);
 
   // Returns true if the handle is that of a channel.

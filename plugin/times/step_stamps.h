@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stamps the first call of each training step with an event in the program's stream, so the device itself
 // says how long a step took. A host that runs ahead of its device issues a step's calls long before they run.
-// NCCL's profiler cannot replace this: it costs more, up to 2.25 it tells no times, and from 2.31 on it needs
-// every call (kernel_times.h).
+// NCCL's profiler cannot replace this: it costs more, up to NCCL 2.25 it reports no times, and from 2.31 on
+// it needs every call (kernel_times.h).
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class StepStamps {
   // has reached. Returns true if the call has a stamp, which a later call of this function reports.
   bool Stamp(uint64_t call_number, Collective collective, cudaStream_t stream, TimesReport& report);
   // Reports the stamps that the device has reached, as Stamp does. A step may last longer than the leader
-  // waits for a stamp, so this is also called between two steps.
+  // waits for a stamp, so this function is also called between two steps.
   void ReportReached(TimesReport& report);
   bool has_pending() const { return !pending_.empty(); }
   // Sets the events, if none were set before. Null changes nothing.
@@ -53,8 +53,8 @@ class StepStamps {
   const StreamEvents* events_;
   std::deque<Pending> pending_;  // in the order of the calls
   std::vector<StreamEvent> free_;
-  StreamEvent last_reached_ = nullptr;  // the times of later ones are counted from it
-  int64_t now_ns_ = 0;                  // its time, counted from the first stamp
+  StreamEvent last_reached_ = nullptr;  // the times of later events are counted from this one
+  int64_t now_ns_ = 0;                  // time of last_reached_, counted from the first stamp
   bool failed_ = false;
 };
 

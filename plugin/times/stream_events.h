@@ -13,7 +13,7 @@ namespace dynamiccl {
 using StreamEvent = void*;
 
 // The functions for CUDA's events, or for hostccl's. They have no state. Any thread may call them if its
-// current context is that of the stream, as it is where a program calls NCCL. Failures are returned as
+// current context is that of the stream, which is so wherever a program calls NCCL. Failures are returned as
 // values, because the program's device may be gone.
 class StreamEvents {
  public:

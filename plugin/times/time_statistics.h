@@ -44,11 +44,12 @@ struct TimesOfKey {
 
 // Owned by CollectiveTimes. Any thread. The functions take a lock and may allocate, so the program's threads
 // do not call them while they issue calls. A job of weeks may make and destroy any number of communicators.
-// So the times of those that were timed last are kept apart, and older ones are added up under the
-// communicator 0. If more communicators are in use at a time, their times move there again and again.
+// So only the communicators that were timed last keep separate times; the times of older ones are added up
+// under communicator 0. If more than kCommunicators are in use at once, their times move to communicator 0
+// again and again.
 class TimeStatistics {
  public:
-  // The most communicators whose times are kept apart.
+  // The most communicators that keep separate times.
   static constexpr size_t kCommunicators = 256;
 
   void Add(const TimedKey& key, int64_t nanoseconds);
@@ -62,8 +63,8 @@ class TimeStatistics {
 
   mutable std::mutex mutex_;
   std::map<TimedKey, TimesOfKey> times_;
-  std::map<uint64_t, uint64_t> last_added_;  // by communicator: the number of its last time
-  uint64_t added_ = 0;                       // number of times so far
+  std::map<uint64_t, uint64_t> last_added_;  // by communicator: the value of added_ when it was last timed
+  uint64_t added_ = 0;                       // number of durations added so far
 };
 
 }  // namespace dynamiccl

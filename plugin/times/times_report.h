@@ -16,17 +16,17 @@
 
 namespace dynamiccl {
 
-// The number of times that are sent together: a communicator's first kSingleTimes are sent one by one, since
-// the search for its steps waits for them, few of those up to kFirstTimes together, and later a sixteenth of
-// the number that was sent, but at most kMostTimesTogether. Each message wakes a thread here and one on the
-// leader, and where all cores are busy, each wake-up delays the program (docs/results/adaptive-steps.md says
-// by how much).
+// How many measured times are sent together. A communicator's first kSingleTimes are sent one by one, since
+// the search for its steps waits for them. Those up to kFirstTimes are sent a few together. Later ones are
+// sent in batches of a sixteenth of the number sent so far, but at most kMostTimesTogether. Each message
+// wakes a thread here and one on the leader, and where all cores are busy, each wake-up delays the program
+// (docs/results/adaptive-steps.md says by how much).
 inline constexpr size_t kSingleTimes = 16;
 inline constexpr size_t kFirstTimes = 256;
 inline constexpr size_t kFirstTimesTogether = 4;
 inline constexpr size_t kMostTimesTogether = 64;
-// The most times that are kept while nobody takes them, because the leader cannot be reached. The leader
-// waits a few seconds for a time (timed_calls.h), so more of them would be of no use.
+// The most measured times that wait here while the leader cannot be reached. The leader waits a few seconds
+// for a time (timed_calls.h), so more of them would be of no use.
 inline constexpr size_t kMostTimesKept = 4096;
 
 // Holds times of calls on their way to the leader. The communicator, the timed events and the switch thread
@@ -78,7 +78,7 @@ class TimesReport {
   std::mutex mutex_;  // guards everything below
   std::vector<CallTime> times_;
   size_t drained_ = 0;   // times that Drain has returned so far
-  size_t together_ = 1;  // how many times call news_
+  size_t together_ = 1;  // news_ is called when this many times wait
 };
 
 }  // namespace dynamiccl

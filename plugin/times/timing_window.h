@@ -28,12 +28,12 @@ class TimingWindow {
   void Enter() noexcept;
   // Closes the window after the call was accepted.
   void Leave() noexcept;
-  // Keeps the mask on from now on, for a library whose stamps are right only if it profiles every call.
+  // Keeps the mask on from now on, for an NCCL whose stamps are right only if it profiles every call.
   void KeepOpen() noexcept;
   // Returns true if windows have an effect.
   bool has_mask() const noexcept { return mask_.load(std::memory_order_acquire) != nullptr; }
-  // Returns the kinds of events that a chained plugin wanted when a window last opened, plus those that it
-  // wants now; all kinds before the first window.
+  // Returns the kinds of events that a chained plugin wanted when a window last opened, plus those that the
+  // plugin wants now. Before the first window it returns all kinds.
   int WantedByOthers() const noexcept;
   // Returns true if the calling thread's window is open.
   static bool OpenOnThisThread() noexcept;

@@ -15,7 +15,7 @@ namespace dynamiccl {
 
 // The questions about one communicator, in their order. The communicator's TunerSession owns the stream; NCCL
 // asks from one thread at a time. Ranks recognise the same structure if NCCL asks them the same questions, as
-// it does for equal programs. That the programs are equal is vouched for by the user with the hashes
+// it does for equal programs. By setting the hashes, the user vouches that the programs are equal
 // (docs/doors.md). After construction the stream allocates nothing and cannot fail.
 class QuestionStream {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions that several versions of NCCL's tuner interface have in common. The file of a version
-// (tuner_vN.cc) has the others and the table of all.
+// (tuner_vN.cc) has the other functions and the table of all functions.
 #pragma once
 
 #include "plugin/tuner/tuner_session.h"

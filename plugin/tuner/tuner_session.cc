@@ -75,7 +75,7 @@ bool AreSet(const ncclTunerConstants_v5_t& constants) {
   return std::any_of(bytes, bytes + sizeof(constants), [](unsigned char byte) { return byte != 0; });
 }
 
-// Returns the largest number of channels by NCCL's constants; 0 if they do not contain it.
+// Returns the largest number of channels according to NCCL's constants; 0 if they do not contain it.
 int ChannelsOf(const TunerInit& init) {
   if (init.constants == nullptr || !CarriesFabric(*init.constants)) return 0;
   return FromTunerConstants(*init.constants, static_cast<int>(init.n_ranks), static_cast<int>(init.n_nodes))
@@ -193,8 +193,8 @@ void TunerSession::OpenLog() {
       ExpandPath(path, communicator_ ? communicator_->identity.process_rank : runtime_.settings().rank));
 }
 
-// A group with calls on several communicators does not show which one NCCL asks about. So this waits for a
-// group on one communicator alone.
+// A group with calls on several communicators does not show which one NCCL asks about. So this function waits
+// for a group on one communicator alone.
 void TunerSession::FindByCall(IssuingThread& thread) {
   const IssuedGroup* const group = thread.OnlyGroup();
   if (group == nullptr) return;
@@ -232,8 +232,8 @@ bool TunerSession::CanSwitch(const EngineOptions& options) const {
          communicator_->identity.rendezvous.valid();
 }
 
-// The tables of all ranks come from the attested constants. What the leader's guard expects of them comes
-// from those that NCCL uses, which the chained plugin may have edited.
+// The tables of all ranks come from the attested constants. The leader's guard computes what it expects of
+// the tables from the constants that NCCL uses, which the chained plugin may have edited.
 void TunerSession::JoinSwitching(EngineOptions options, const CostModelInput& attested,
                                  const TunerInit& init) {
   const CommunicatorIdentity& of = communicator_->identity;
@@ -303,8 +303,8 @@ bool TunerSession::AskChained(const TunerRequest& request, const CostTable& befo
 }
 
 // Makes the key of the decision; no other function makes keys. `group` is null if NCCL asks on its own
-// thread, or if the calls are not seen. The fields that only the issuing thread knows then keep their
-// defaults.
+// thread, or if the calls are not seen. In both cases the fields that only the issuing thread knows keep
+// their defaults.
 [[gnu::hot]] DecisionKey TunerSession::KeyOf(const TunerRequest& request, const IssuedGroup* group) const {
   DecisionKey key{static_cast<Collective>(request.function), request.bytes, request.n_pipe_ops};
   if (group == nullptr) {
@@ -327,7 +327,7 @@ const GroupFacts* TunerSession::FactsOf(const IssuedGroup* group) const {
 void TunerSession::NoteChunk(const DecisionKey& question, const Decision& decision,
                              const IssuedGroup* group) {
   const GroupFacts* const facts = FactsOf(group);
-  // A simulated group has the number of the call after it, and not every rank may simulate.
+  // A simulated group has the same number as the call after it, and some ranks may not simulate the group.
   if (facts == nullptr || facts->simulated) return;
   chunks_.Note(facts->call_number, question.collective, decision.config, decision.chunk_bytes);
 }

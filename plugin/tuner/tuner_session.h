@@ -110,7 +110,7 @@ class TunerSession {
   AttestationState attestation_ = AttestationState::kNotAttested;
   std::shared_ptr<DecisionEngine> engine_;  // null: not attested
   std::unique_ptr<MaskAgreement> masks_;    // null: the ranks cannot exchange masks
-  std::unique_ptr<QuestionStream> stream_;  // null: the interposer's calls tell, or nobody asks
+  std::unique_ptr<QuestionStream> stream_;  // null: the interposer sees the calls, or nobody needs the roles
   std::shared_ptr<DecisionLog> log_;        // null: there is none
   const ChainedTuner* chained_ = nullptr;   // null: there is none, or its init failed
   void* chained_context_ = nullptr;

@@ -20,7 +20,7 @@ class NamedPair {
   }
   float* costs() { return costs_; }
 
-  // Returns the pair with price 0; leaves both arguments unchanged if there is none.
+  // Returns the pair with cost 0; leaves both arguments unchanged if there is none.
   void Read(int* algorithm, int* protocol) const {
     for (int i = 0; i < kAlgorithms * kProtocols; ++i) {
       if (costs_[i] != 0.0f) continue;

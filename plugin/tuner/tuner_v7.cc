@@ -14,7 +14,7 @@ ncclResult_t Init(void** context, uint64_t communicator, size_t n_ranks, size_t 
                   ncclDebugLogger_t logger, ncclNvlDomainInfo_v5_t* nvl_domains,
                   ncclTunerConstants_v7_t* constants) {
   // No decision depends on the row of Rubin. A chained plugin sees and changes all rows in `constants`; its
-  // edits of the others are copied to `older`.
+  // edits of the other rows are copied to `older`.
   std::optional<ncclTunerConstants_v5_t> older;
   if (constants != nullptr) older = WithoutRubinRow(*constants);
   *context = TunerSession::Begin({.communicator = communicator,

@@ -49,8 +49,8 @@ struct TurnsStart {
 Status CheckNothingInherited(const RuntimeOptions& given);
 
 // Returns the variables that let `settings` take turns in the ranks of a launch in mode frozen. For a setting
-// such as "ring/simple/4" a file of rules is written into `folder`, which must outlive the launch. A setting
-// that names a file is used from its place. It is an error when a setting cannot take turns.
+// such as "ring/simple/4" a file of rules is written into `folder`, which must outlive the launch. A file
+// that a setting names is used where it lies. It is an error when a setting cannot take turns.
 Result<EnvironmentChanges> TurnsEnvironment(const std::vector<std::string>& settings, uint32_t turn_steps,
                                             const std::string& folder);
 

@@ -15,9 +15,9 @@ namespace {
 
 // Standard errors on each side of a 95 % interval.
 constexpr double kErrorsOfInterval = 1.96;
-// The least standard error of an effect, as a logarithm: no experiment knows a step's time better.
+// The least standard error of an effect, as a logarithm: no experiment measures a step's time more exactly.
 constexpr double kLeastError = 0.001;
-// Fewer timed calls say nothing about a job's circumstances.
+// Fewer timed calls than this do not show a job's circumstances.
 constexpr size_t kLeastTimedCalls = 16;
 
 // Returns no rules for "default".
@@ -64,7 +64,7 @@ class Common {
   bool differ_ = false;
 };
 
-// The calls of a job that a setting's rules give a config.
+// The calls of a job to which a setting's rules give a config.
 class AffectedCalls {
  public:
   AffectedCalls(const OverrideRules& rules, const ComparedJob& job) {
@@ -79,7 +79,8 @@ class AffectedCalls {
     }
   }
 
-  // True if the calls have one config, there are any, and all other calls are left to NCCL.
+  // True if at least one call is affected, all affected calls get the same config, and all other calls are
+  // left to NCCL.
   bool IsOneConfig() const { return config_ && !mixed_; }
 
   MeasuredEffect Effect(const MeasurementContext& fabric) const {
@@ -119,7 +120,7 @@ class AffectedCalls {
 // The time of the job's communication under NCCL's choice.
 struct Communication {
   double slowness = 0;  // log2, averaged by bytes
-  double share = 0;     // of a step
+  double share = 0;     // part of a step's time
 };
 
 std::optional<Communication> CommunicationOf(const TurnComparison& comparison, const ComparedJob& job) {

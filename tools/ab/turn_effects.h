@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What settings that took turns in a job did to its steps, as measured effects from which `dynamiccl train`
-// learns.
+// The effects that settings had on the steps of a job in which they took turns. `dynamiccl train` learns from
+// these effects.
 #pragma once
 
 #include <string>
@@ -37,9 +37,9 @@ struct TurnEffects {
 };
 
 // Returns the effect of each setting that forces one config, on the calls that its rules match. Calls have
-// the role and phase that the job's policy recognised, if all of them have the same. Slowness and share
-// are known if calls with NCCL's choice were timed (DYNAMICCL_TIMES). Returns the error of
-// CheckIsNcclsChoice, or that of a setting that is none.
+// the role and phase that the job's policy recognised, if all of them have the same. Slowness and share are
+// known if calls with NCCL's choice were timed (DYNAMICCL_TIMES). Returns the error of CheckIsNcclsChoice, or
+// an error if a text is no setting.
 Result<TurnEffects> EffectsOfTurns(const TurnComparison& comparison, const ComparedJob& job);
 
 }  // namespace dynamiccl

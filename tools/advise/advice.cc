@@ -37,8 +37,8 @@ std::string Row(const AdvisedChange& one, const PredictedStep& base) {
                      remark.empty() ? "" : fmt::format(" ({})", remark));
 }
 
-// Adds what each change would take if the collectives were as fast, or as slow, as at this end of their
-// intervals. The recorded step has the same collectives, so its computing time is worked out anew.
+// Adds the step time that each change would have if the collectives were as fast, or as slow, as at this end
+// of their intervals. The recorded step has the same collectives, so its computing time is worked out anew.
 Status WidenIntervals(const StepPrediction& prediction, const RecordedStep& step, Advice& advice) {
   DYNAMICCL_TRY(const TrainerCompute compute,
                 prediction.ComputeOf(advice.recognised.job, step, advice.step_ns));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each pass joins the collectives whose key has one remainder, so that a bounded number is in memory.
+// Each pass over the records joins only the collectives whose key has one particular remainder. So only a
+// bounded number of collectives is in memory.
 #include "tools/advise/matched_times.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 namespace dynamiccl {
 namespace {
 
-// The collectives of one pass, of some 160 bytes each.
+// The most collectives of one pass. Each takes some 160 bytes.
 constexpr uint64_t kMatchedAtOnce = 1 << 18;
 
 // Communicator id, call number, index in group: equal on all ranks.
@@ -57,7 +58,7 @@ void Join(const TraceRecord& record, size_t section, const CallInterval& ran, Ma
   matched.end_ns = first ? ran.end : std::max(matched.end_ns, ran.end);
 }
 
-// The times of the calls of sections that pass one after the other.
+// When calls ran, for sections that are read one after the other.
 class SectionIntervals {
  public:
   CallInterval Take(size_t section, const TraceRecord& record) {
@@ -71,8 +72,8 @@ class SectionIntervals {
   CallIntervals intervals_;
 };
 
-// The collectives of one pass. Ranks issue them in about the same order, so the one behind the last one is
-// looked at before the map, which takes ten times as long.
+// The collectives of one pass. Ranks issue them in about the same order, so the collective after the last one
+// found is tried first. Searching the map takes ten times as long.
 class JoinedCalls {
  public:
   explicit JoinedCalls(size_t expected) { joined_.reserve(expected); }
@@ -94,7 +95,7 @@ class JoinedCalls {
   struct Joined {
     MatchKey key;
     MatchedTimes times;
-    size_t last = SIZE_MAX;  // the last section that has it
+    size_t last = SIZE_MAX;  // the last section that recorded the collective
   };
 
   size_t PlaceOf(const MatchKey& key) {
@@ -128,7 +129,8 @@ int64_t MatchedTimes::TimeNs() const {
 Result<MatchedPasses> MatchedPasses::Begin(const RecordSource& records,
                                            const std::vector<SectionScan>& sections) {
   MatchedPasses passes(records, sections);
-  // The most calls that one rank has on each communicator, and those of the section that is read.
+  // The largest number of calls of one rank on each communicator, and the number of calls by section and
+  // communicator.
   std::map<uint64_t, uint64_t> most;
   std::map<std::pair<size_t, uint32_t>, uint64_t> counts;
   const auto count = [&](size_t section, StreamedCall& call) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the collectives of several ranks ran, without keeping the ranks' calls.
+// Finds when the collectives of several ranks ran, without holding the ranks' calls in memory.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct MatchedTimes {
   uint32_t section = 0;       // index of that rank's section
   Collective collective = Collective::kAllReduce;
   uint32_t ranks = 0;         // number of ranks that recorded it
-  uint32_t timed = 0;         // number of them on which it has a duration above 0; the rest is about these
+  uint32_t timed = 0;         // how many of these have a duration above 0; the members below are about those
   uint32_t last_section = 0;  // the rank with the shortest duration, which waited for nobody
   int64_t least_ns = 0;       // shortest and longest duration
   int64_t most_ns = 0;
@@ -34,7 +34,7 @@ struct MatchedTimes {
   int64_t TimeNs() const;
 };
 
-// Finds the collectives of a trace's ranks that are the same. Send, Recv and the like are left out. If
+// Finds which recorded calls of a trace's ranks are one collective. Send, Recv and the like are left out. If
 // one rank of several recorded a call twice, the first record counts.
 class MatchedPasses {
  public:

@@ -180,7 +180,7 @@ void AddRow(const AdvisedJob& base, const SettingToTry& row, std::vector<Possibl
 // `kind` is the value of the framework's setting "hybrid"; empty: the framework has no such setting. In
 // `what` and `how`, {} stands for the number of ranks in a group, and in `how` {1} for the kind of device.
 struct HybridWay {
-  std::string_view framework, kind;  // of setting "hybrid"; empty: it has none
+  std::string_view framework, kind;  // `kind` is a value of "hybrid"; empty: the framework has none
   std::string_view what, how;
 };
 constexpr HybridWay kHybridWays[] = {

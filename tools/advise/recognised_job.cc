@@ -139,8 +139,8 @@ bool TrainerReader::Prefetches() const {
   return step_.operations.end() - backward > 1 && backward[1].role == Role::kParameterGather;
 }
 
-// The first reduction is issued once the gradients of the last units fill a bucket. Until then those units
-// and the units ahead were gathered.
+// The first reduction is issued once the gradients of the last units fill a bucket. By then those units and
+// the units ahead have been gathered.
 int64_t TrainerReader::UnitsAhead(const std::vector<int64_t>& units) const {
   const auto begin = std::ranges::find(step_.operations, Phase::kBackward,
                                        [](const WireOperation& one) { return one.phase; });
@@ -264,8 +264,8 @@ RecognisedJob AllReducesOf(const RecordedStep& step, const Operations& reduces) 
 // often than it reduces, parameters are resharded after the forward pass.
 RecognisedJob UnitsOfShards(const RecordedStep& step, const Operations& scatters, Operations gathers) {
   RecognisedJob result;
-  // From 1.5 gathers for each reduction on, the job is taken to gather its units twice. There may be fewer
-  // than two, because the unit with which the backward pass begins may stay gathered.
+  // If there are at least 1.5 gathers for each reduction, the job is taken to gather its units twice. There
+  // may be fewer than two, because the unit with which the backward pass begins may stay gathered.
   const bool twice = gathers.size() * 2 >= scatters.size() * 3;
   const size_t again = gathers.size() - scatters.size();
   gathers.resize(std::min(gathers.size(), scatters.size()));

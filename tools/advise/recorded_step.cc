@@ -22,7 +22,7 @@ namespace {
 // Number of steps at the start of a run whose times do not count, because they touch memory for the first
 // time.
 constexpr size_t kWarmUpSteps = 2;
-// Times of issue that are in memory at once, of 8 bytes each. A trace with more is passed several times.
+// The most times of issue in memory at once, at 8 bytes each. A trace with more is read several times.
 constexpr size_t kTimesAtOnce = 2 << 20;
 
 auto NoCollectives(const std::map<Collective, size_t>& between_two) {
@@ -35,8 +35,8 @@ auto NoCollectives(const std::map<Collective, size_t>& between_two) {
       "no setting is known here that changes such calls; `dynamiccl why` says what the files show of them");
 }
 
-// Returns the place of the first step of the kind that is the most frequent; among equally frequent kinds
-// that of the first.
+// Returns the place of the first step of the most frequent kind. If several kinds are equally frequent, the
+// one that occurs first is used.
 size_t Commonest(const std::vector<SeenStep>& steps) {
   struct Kind {
     size_t first = 0;
@@ -54,7 +54,7 @@ size_t Commonest(const std::vector<SeenStep>& steps) {
   return std::ranges::max_element(kinds, fewer)->second.first;
 }
 
-// Passes the collectives of the first section that are in a step, with the number of the step.
+// Passes on those collectives of the first section that are in a step, each with its step's number.
 Status PassSteps(const RecordSource& records, const std::vector<SectionScan>& sections,
                  const StepDivision& division,
                  const std::function<void(int64_t number, const StreamedCall& call)>& consumer) {
@@ -99,13 +99,15 @@ class StepReader {
   using Labels = std::map<std::pair<Role, Phase>, size_t>;
   // The calls of the first such step.
   std::vector<TraceCall> calls;
-  // By call: median time of issue after the step's first call, and how often it has which labels.
+  // For each call of the step: its median time of issue after the step's first call, and how often it has
+  // each pair of labels.
   std::vector<int64_t> issued_ns;
   std::vector<Labels> labels;
   std::map<ZeroStage, size_t> stages;
 
  private:
-  // Reads the times of the calls `from` to `to` of each step; with the first calls also what is read once.
+  // Reads the times of the calls `from` to `to` of each step. If `from` is 0, also reads everything that is
+  // read only once.
   Status ReadTimes(size_t from, size_t to) {
     std::vector<uint32_t> taken(steps().size());  // calls of each step
     std::vector<std::vector<int64_t>> issued(to - from);
@@ -233,7 +235,7 @@ RecordedStep Writer::Write(const StepReader& steps, const std::string& recognise
   return std::move(result_);
 }
 
-// Returns the steps of a division, for which the calls pass once more where the program marked none.
+// Returns the steps of a division. If the program marked no steps, this reads the calls once more.
 Result<SeenSteps> StepsOf(const RecordSource& records, const std::vector<SectionScan>& sections,
                           const StepSearch& search, const StepDivision& division) {
   if (division.marked) return search.marked();

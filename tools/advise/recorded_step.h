@@ -27,10 +27,10 @@ struct RecordedStep {
   // Operations of the rank that the trace's first section records. A communicator of all ranks is
   // Axis::kData. A smaller one is Axis::kShard if it gathers or scatters, else Axis::kReplicate.
   std::vector<WireOperation> operations;
-  // Number of calls in all steps that consist of sends and receives, such as AlltoAll, by collective. These
+  // Number of calls that consist of sends and receives, such as AlltoAll, in all steps, by collective. These
   // calls are not among `operations`.
   std::map<Collective, size_t> between_two;
-  // Their share of the bytes of all calls, 0 to 1.
+  // The share of these calls in the bytes of all calls, 0 to 1.
   double between_two_share = 0;
   // Time of issue of each operation in nanoseconds after the step's first operation, as the median over the
   // steps.
@@ -65,7 +65,7 @@ struct RecordedStep {
 
 // The sum of the counts of RecordedStep::between_two.
 size_t CallsIn(const std::map<Collective, size_t>& counts);
-// Returns "12 AlltoAll, 4 Send" for them.
+// Returns the counts as text, for example "12 AlltoAll, 4 Send".
 std::string CallsText(const std::map<Collective, size_t>& counts);
 
 // Finds the sequence of operations that most steps have. In a trace without marked steps, StepOf searches for
@@ -77,8 +77,9 @@ std::string CallsText(const std::map<Collective, size_t>& counts);
 // `recognised_by` names the recogniser that set the labels of the trace (RecogniseSections); empty: the
 // program labelled its calls. Each operation gets the recognised role and phase that most steps have for it.
 Result<RecordedStep> StepOf(const Trace& trace, const std::string& recognised_by = "");
-// Like the StepOf above, in some passes over `records`, of which none is kept. `sections` comes from
-// ScanSections with all sections described, and `search` has taken the calls of the first section.
+// Like the StepOf above, but reads `records` in several passes and holds none of them in memory. `sections`
+// comes from ScanSections with all sections described, and `search` must have taken all calls of the first
+// section.
 Result<RecordedStep> StepOf(const RecordSource& records, const std::vector<SectionScan>& sections,
                             const StepSearch& search, const std::string& recognised_by = "");
 

@@ -64,7 +64,7 @@ SeenSchedule HostSchedule(const AdvisedJob& job, const RecordedStep& step) {
       (issued.back().ns - issued.front().ns) / (issued.back().elements - issued.front().elements);
   const double begin = issued.front().ns - pace * issued.front().elements;
   for (GradientArrival& arrival : issued) arrival.ns -= begin;
-  // Add no share for hostccl's threads: the recorded times of issue already contain what they took from the
+  // Adds no share for hostccl's threads: the recorded times of issue already contain what they took from the
   // computation.
   seen.host_share = 0;
   seen.arrivals = std::move(issued);

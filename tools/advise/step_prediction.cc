@@ -17,7 +17,7 @@ namespace {
 constexpr int kFirstSteps = 2, kAllSteps = 4;
 // Nanoseconds that AdamW takes to update one number on one core, used if the trace does not show the time. It
 // follows from docs/results/zero-trainer.md: a step takes 1332 ms in stage 0 and 1281 ms in stage 1, where
-// each rank updates 30 million numbers fewer.
+// each rank updates 30 million fewer numbers.
 constexpr double kUpdateNsPerElement = 1.7;
 // Halvings of the bisection that finds the time of a pass. 20 determine it to a millionth of the step's time.
 constexpr int kHalvings = 20;

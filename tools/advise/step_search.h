@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Divides the collectives of one rank into training steps while they pass. Memory grows with the number of
-// steps, 32 bytes each, and not with that of the calls.
+// steps, 32 bytes each, and not with the number of calls.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace dynamiccl {
 
-// The most calls of a step. A sequence that repeats is found where it has at most half as many calls.
+// The most calls of a step. A repeating sequence is found only if it has at most half as many calls.
 inline constexpr uint64_t kLongestStep = 1 << 20;
 
 // True if the call consists of sends and receives. Such calls are in no step.
@@ -33,7 +33,8 @@ struct SeenStep {
 class SeenSteps {
  public:
   void Take(int64_t number, const TraceRecord& call);
-  // Returns the place of a step that was taken.
+  // Returns the place of the step with this number in steps(). If it is missing, returns the place where it
+  // belongs.
   size_t PlaceOf(int64_t number);
   const std::vector<SeenStep>& steps() const { return steps_; }
 

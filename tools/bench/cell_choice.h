@@ -19,7 +19,7 @@ enum class SweepOrder { kRounds, kActive, kRandom, kGrid };
 // "rounds", "active", "random" or "grid"; nothing for any other name.
 std::optional<SweepOrder> ParseSweepOrder(std::string_view name);
 
-// Number of times that one visit times a cell. Two, because readers of the file split the repeats into
+// Number of samples that one visit takes of a cell. Two, because readers of the file split the repeats into
 // halves.
 inline constexpr int kVisitRepeats = 2;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills and checks data on the host, for devices without a way of their own, and selects the kind of device.
+// Fills and checks data on the host, for devices that do not do this themselves, and selects the kind of
+// device.
 #include "tools/bench/device.h"
 
 namespace dynamiccl {

@@ -166,7 +166,7 @@ Status Sweep::Prepare() {
 }
 
 // Takes one sample of a cell and returns the microseconds of one call on this rank. No config is forced
-// during the barrier before it.
+// during the barrier before the sample.
 Result<double> Sweep::Time(const PlannedCell& cell) {
   tuner_.ForceNothing();
   DYNAMICCL_CHECK_OK(session_.Barrier());
@@ -355,8 +355,8 @@ Status Sweep::Connect(PlannedCell& cell) {
   return {};
 }
 
-// Times a cell a few times. The duration of the visit is appended to the times, so that one exchange makes
-// both equal on all ranks.
+// Takes a few samples of a cell. The duration of the visit is appended to the times, so that one exchange
+// makes both equal on all ranks.
 Result<CellVisit> Sweep::Take(size_t index) {
   const int64_t begin = MonotonicNanoseconds();
   PlannedCell& cell = cells_[index];

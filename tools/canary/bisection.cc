@@ -17,8 +17,9 @@ std::vector<NcclRelease> Between(const std::set<NcclRelease>& all, const NcclRel
   return {all.lower_bound(first), all.upper_bound(last)};
 }
 
-// Narrows `range` to two neighbours, of which the first is in state `low` and the second is not. The ends of
-// the range are known to be so. Releases that hide the fault leave the range and go to `hidden`.
+// Narrows `range` to two neighbours, of which the first is in state `low` and the second is not. The first
+// and the last release of the range are known to be like this. Releases that hide the fault leave the range
+// and go to `hidden`.
 Result<std::pair<NcclRelease, NcclRelease>> Halve(std::vector<NcclRelease> range, FaultState low,
                                                   const StateOfRelease& state,
                                                   std::vector<NcclRelease>* hidden) {

@@ -19,7 +19,7 @@ struct Bisection {
   real_nccl::NcclRelease last_without;
   real_nccl::NcclRelease first_with;
   // The last release with the fault and the first without it again, among those that ran. Both are empty if
-  // the newest release of them has the fault.
+  // the newest release that ran has the fault.
   std::optional<real_nccl::NcclRelease> last_with;
   std::optional<real_nccl::NcclRelease> free_again;
   // Published releases between the two of a pair above. Any of them may be the one that brings or ends the

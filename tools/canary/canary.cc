@@ -76,7 +76,8 @@ bool HaveOneInCommon(const Symptoms& some, const Symptoms& others) {
 }
 
 // Returns `run` without the grave differences that `other`, another run of the same release, does not show.
-// Adds the warnings of `other` to those that it shows too, because a crash may come before a warning.
+// Adds the warnings of `other` to the differences that both runs show, because a crash may come before a
+// warning.
 JudgedCell Confirmed(JudgedCell run, const JudgedCell& other) {
   const auto shown = [&](const Difference& one) {
     return std::ranges::find_if(other.differences, [&](const Difference& its) {
@@ -179,7 +180,8 @@ class Canary {
     }
   }
 
-  // Runs a release, from the cache or anew, and compares it with the release in use.
+  // Runs a release and compares it with the release in use. The result of the run comes from the cache if it
+  // is there (kKept), or only from a new run (kNothing).
   enum class Reuse { kKept, kNothing };
   Result<JudgedCell> Compared(const CellRequest& request, const JudgedCell& in_use, Reuse reuse) const {
     DYNAMICCL_TRY(Cell cell, reuse == Reuse::kKept ? runner_.Run(request) : runner_.RunAgain(request));
@@ -190,7 +192,7 @@ class Canary {
 
   // Runs a release and returns the result with its differences from the release in use. When a difference is
   // grave, the run is repeated, and the grave difference counts only if the second run has the same. If both
-  // runs have grave differences and none in common, a third run decides. If it agrees with none of them, the
+  // runs have grave differences and none in common, a third run decides. If it agrees with neither, the
   // result says so in `problem`.
   Result<JudgedCell> JudgeCell(const ReleaseLibrary& library, const JudgedCell& in_use,
                                std::string* problem) const {
@@ -385,7 +387,8 @@ std::string RulesThatRestore(const CanaryAnswer& answer, const JudgedRelease& ju
     };
     const auto after = std::find_if(now.begin(), now.end(), same_call);
     if (after == now.end() || after->config == before.config || before.config.leaves_nccl_alone()) continue;
-    // Choices are known only for the sizes that the canary ran. The rule holds up to the next larger one.
+    // Choices are known only for the sizes that the canary ran. The rule holds up to the next larger one of
+    // these sizes.
     uint64_t most = UINT64_MAX;
     for (const CellChoice& other : old) {
       if (other.collective == before.collective && other.bytes > before.bytes)

@@ -18,10 +18,10 @@
 namespace dynamiccl {
 
 struct CanaryRequest {
-  std::vector<DescribedMachine> machines;  // one for all nodes, or one for each
+  std::vector<DescribedMachine> machines;  // one for all nodes, or one for each node
   std::vector<ReleaseLibrary> releases;    // the one in use, then those to judge; at least two
   std::vector<int> ranks_of_nodes;
-  std::vector<int> gpus;  // of a node's ranks, in their order; empty: from the first on
+  std::vector<int> gpus;  // GPUs of a node's ranks, in the order of the ranks; empty: 0, 1, ...
   std::vector<uint64_t> bytes;
   std::vector<Collective> collectives = AllJudged();
   std::vector<Connecting> connecting;
@@ -29,7 +29,7 @@ struct CanaryRequest {
   std::string stack_kib;  // CellRequest::stack_kib
   bool seeks_remedies = true;
   bool bisects = false;
-  int limit_s = 0;  // of a run of a judged release (CellRequest); 0: docs/canary.md says how long
+  int limit_s = 0;                 // seconds for a run of a judged release; 0: docs/canary.md says how many
   std::optional<Traffic> traffic;  // the user's own calls, to which `bytes` and `collectives` then belong
 };
 
@@ -60,7 +60,7 @@ struct JudgedRelease {
   CanaryVerdict verdict = CanaryVerdict::kSame;
   std::vector<KnownIssue> issues;
   std::vector<Remedy> remedies;
-  std::vector<std::string> tried;  // "NCCL_PXN_DISABLE=1", of those that were tried
+  std::vector<std::string> tried;  // variables that were tried, such as "NCCL_PXN_DISABLE=1"
   bool bisected = false;
   // Results of the bisection among the cached releases, the failure first. Empty if the judged release is not
   // the newer one.
@@ -73,14 +73,14 @@ struct JudgedRelease {
 
 struct CanaryAnswer {
   ReleaseLibrary in_use;
-  std::vector<JudgedCell> in_use_cells;  // without differences
+  std::vector<JudgedCell> in_use_cells;  // these have no differences
   std::vector<JudgedRelease> judged;
-  std::optional<Fidelity> fidelity;  // to the user's log; nothing without one
+  std::optional<Fidelity> fidelity;  // agreement with the user's log; nothing without a log
 };
 
 // Runs every release of the request and judges it against the release in use. A grave difference counts only
-// when a second run shows the same one. Three runs that all end otherwise give no verdict, and neither does a
-// release in use that fails itself. `says` receives one line of progress for each run. It is an error when
+// when a second run shows the same one. Three runs that all end differently give no verdict, and neither does
+// a release in use that fails itself. `says` receives one line of progress for each run. It is an error when
 // the release in use cannot be run on this machine.
 Result<CanaryAnswer> RunCanary(const CellRunner& runner, const CanaryRequest& request,
                                const std::vector<KnownIssue>& known,

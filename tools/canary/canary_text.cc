@@ -276,8 +276,8 @@ std::string FormatTable(const CanaryAnswer& answer, Collective collective) {
   return text;
 }
 
-// Returns ", ranks on GPUs 0,2 of each node" or, for one GPU a rank, ", ranks on GPUs 0,1 of node 0, 2,3 of
-// node 1". Empty where no GPUs are named.
+// Returns ", ranks on GPUs 0,2 of each node" or, if the GPUs are named for all ranks, ", ranks on GPUs 0,1 of
+// node 0, 2,3 of node 1". Empty where no GPUs are named.
 std::string GpusText(const CanaryRequest& request) {
   if (request.gpus.empty()) return {};
   const size_t nodes = request.ranks_of_nodes.size();

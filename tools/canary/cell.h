@@ -29,9 +29,9 @@ std::vector<Collective> AllJudged();
 struct CellRequest {
   NcclRelease release;
   std::string library_folder;              // with libnccl.so.2
-  std::vector<DescribedMachine> machines;  // one for all nodes, or one for each: then a process each
-  std::vector<int> ranks_of_nodes;         // a rank a GPU
-  std::vector<int> gpus;  // of each node's ranks, or of all ranks, in their order; empty: from the first on
+  std::vector<DescribedMachine> machines;  // one for all nodes, or one for each: each node is then a process
+  std::vector<int> ranks_of_nodes;         // number of ranks of each node
+  std::vector<int> gpus;  // of each node's ranks, or of all ranks, in rank order; empty: 0, 1, ...
   std::vector<Collective> collectives = AllJudged();
   std::vector<uint64_t> bytes;  // NCCL's total of each call
   Connecting connecting = Connecting::kAtFirstCall;
@@ -39,7 +39,7 @@ struct CellRequest {
   // RLIMIT_STACK in KiB, which is the stack size of each thread. "unlimited" gives threads the 2 MiB of the C
   // library. Empty: 8 MiB, the default of Linux, whatever the limit of this machine is.
   std::string stack_kib;
-  int limit_s = 60;  // after which a run that is idle counts as hung, and thrice which any does
+  int limit_s = 60;  // an idle run counts as hung after this time, any run after three times this time
 
   int ranks() const;
   bool nodes_are_unlike() const { return machines.size() > 1; }
@@ -61,11 +61,11 @@ const char* Name(CellEnd end);
 // One result of NCCL's graph search (NCCL_GRAPH_DUMP_FILE): the rings, the trees or others.
 struct CellGraph {
   int channels = 0;
-  double intra_gbps = 0;  // of a channel, inside a node and between nodes
+  double intra_gbps = 0;  // of one channel, inside a node and between nodes
   double inter_gbps = 0;
   std::string intra_type;  // "NVL", "PIX", "SYS", ...
   std::string inter_type;
-  std::set<std::string> adapters;  // numbers of those that the channels use
+  std::set<std::string> adapters;  // numbers of the adapters that the channels use
   int pattern = 0;                 // NCCL_TOPO_PATTERN_*
   double latency_us = 0;           // of the network
   bool same_channels = false;      // all channels use the same ring or tree
@@ -88,8 +88,8 @@ struct Cell {
   CellEnd end = CellEnd::kNotRun;
   double seconds = 0;
   int ranks = 0;
-  int ranks_joined = 0;               // whose communicator was made
-  std::vector<std::string> warnings;  // NCCL's, each once, without rank and place
+  int ranks_joined = 0;               // ranks whose communicator was made
+  std::vector<std::string> warnings;  // of NCCL, each once, without rank and place
   int channels = 0;
   int nvls_channels = 0;
   int p2p_channels = 0;
@@ -101,8 +101,8 @@ struct Cell {
   // A graph uses a fused adapter and also one of the adapters that were fused into it, so the graph search
   // counted the bandwidth of that adapter twice.
   bool counts_adapters_twice = false;
-  std::map<std::string, int> transports;  // connections of "P2P", "SHM", "NET", ...
-  // False if ranks launched other kernels than each other, or kernels of other numbers of channels. On GPUs
+  std::map<std::string, int> transports;  // number of connections over "P2P", "SHM", "NET", ...
+  // False if two ranks launched different kernels, or kernels with different numbers of channels. On GPUs
   // such a call hangs, or its result is wrong.
   bool ranks_launch_alike = true;
   // False if a thread that made a communicator stays on the CPUs of its GPU afterwards.

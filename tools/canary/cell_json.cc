@@ -69,7 +69,7 @@ CellChoice ChoiceOf(const Json& json) {
   return choice;
 }
 
-// Keys of objects are texts, so that ranks and channels are lists of pairs.
+// Keys of JSON objects are texts, so maps from ranks or channels become lists of pairs.
 Json LogJson(const CommunicatorLog& log) {
   Json ranks = Json::array();
   for (const auto& [rank, found] : log.by_rank) {

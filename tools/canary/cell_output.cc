@@ -222,7 +222,8 @@ void ReadGraphs(const std::string& text, Cell* cell) {
   });
 }
 
-// True unless two ranks report other launches: the driver's last line of a rank has their digest.
+// True unless two ranks report different launches. The driver's last line about a rank has a digest of its
+// launches.
 bool RanksLaunchAlike(const std::string& log) {
   static const std::regex kLaunches(R"(^driver: \d+( calls \d+ kernels \d+ digest [0-9a-f]{16})$)");
   std::set<std::string> launches;

@@ -32,13 +32,13 @@ struct LoggingThread {
   CommunicatorLog* communicator = nullptr;
   RankLog* rank = nullptr;
   LoggedGraph* graph = nullptr;
-  int channels = 0;                      // of `graph`
+  int channels = 0;                      // number of channels of `graph`
   int next_channel = 0;                  // the channel whose line comes next
   std::set<std::string> graph_adapters;  // found in the lines of `graph` so far
   bool in_topology = false;
-  std::map<std::string, int> links;     // of the topology that is being logged
+  std::map<std::string, int> links;     // links of the topology that is being logged
   std::vector<std::string> algorithms;  // columns of the part of the cost table that is being logged
-  std::vector<std::string> protocols;   // of each column
+  std::vector<std::string> protocols;   // the protocol of each column
   int table_row = -1;                   // index of the last row of that part in NCCL's order
 };
 
@@ -132,7 +132,7 @@ constexpr std::array<std::string_view, 8> kTableRows = {"Algorithm",     "Protoc
                                                         "ReduceScatter", "AllReduce"};
 
 void ReadTimes(const std::string& row, const std::vector<std::string>& times, LoggingThread& thread) {
-  constexpr size_t kEach = 3;  // protocols of an algorithm
+  constexpr size_t kEach = 3;  // number of protocols of each algorithm
   for (size_t at = 0; at < std::min(times.size(), thread.protocols.size()); ++at) {
     if (at / kEach >= thread.algorithms.size()) break;
     std::string value = times[at];
@@ -142,8 +142,9 @@ void ReadTimes(const std::string& row, const std::vector<std::string>& times, Lo
   }
 }
 
-// Reads the rows of the cost table. A row that does not end with its bar is cut and ignored. The times of a
-// part of which the log lacks a heading are ignored too: a row that is not below the last one begins a part.
+// Reads the rows of the cost table. A row that does not end with its bar is cut and ignored. If the log lacks
+// a heading of a part, the times of that part are ignored too. A row that does not follow the previous row in
+// NCCL's order begins a new part.
 //   "Algorithm   |    Tree     |    Ring    |"
 //   "Protocol    |   LL | LL128 | Simple | LL | ..."
 //   "AllReduce   | 25.2/ 16.6 | 48.5/124.8 | ..."

@@ -62,8 +62,8 @@ struct LoggedJob {
   std::map<std::string, std::string> variables;  // those that NCCL read from the environment
   int cut_lines = 0;                             // lines in which processes cut each other's text
 
-  // Returns the communicator with this many ranks and nodes, or with this many ranks, or else the largest.
-  // Null if the log has none.
+  // Returns the communicator with this many ranks and nodes, or else one with this many ranks, or else the
+  // largest. Null if the log has none.
   const CommunicatorLog* Find(int ranks, int nodes) const;
 };
 

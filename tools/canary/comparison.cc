@@ -191,8 +191,8 @@ class CellComparison {
     if (before != after) Add(DifferenceKind::kChannels, Gravity::kNotice, before, after);
   }
 
-  // Adds a difference if NCCL takes clearly more or less memory of a GPU: a share of what it took, and more
-  // than a channel's buffers.
+  // Adds a difference if NCCL takes clearly more or less memory of a GPU. The change must exceed both a share
+  // of the earlier amount and the size of a channel's buffers.
   void CompareMemory() {
     constexpr double kMiB = 1 << 20, kLeastMiB = 32, kLeastShare = 1.15;
     const double before = static_cast<double>(before_.device_memory_bytes) / kMiB;

@@ -18,17 +18,17 @@ namespace dynamiccl {
 enum class Gravity { kNotice, kGrave };
 
 enum class DifferenceKind {
-  kEnd,         // init or a call fails or hangs in one of both
+  kEnd,         // init or a call fails or hangs in one of the two runs
   kSearch,      // NCCL's graph search gave up
-  kRanks,       // ranks launch other kernels than each other
+  kRanks,       // ranks launch different kernels
   kAdapters,    // fewer or other adapters are connected
   kTransports,  // ranks reach each other by other means
   kBandwidth,   // the channels that the search found carry less or more together
   kChannels,
   kChoice,   // another algorithm, protocol or channel count
-  kTraffic,  // the user's own calls take longer by one model
+  kTraffic,  // the user's own calls take longer according to one cost model
   kMemory,   // NCCL takes more or less memory of a GPU
-  kCpus,     // a thread that made a communicator keeps its CPUs, or not
+  kCpus,     // a thread that made a communicator stays on its CPUs, or no longer does
 };
 const char* Name(DifferenceKind kind);
 
@@ -54,7 +54,7 @@ const char* Name(CanaryVerdict verdict);
 // only difference is how each of them ended. If one of the runs did not take place, there are no differences.
 //
 // `traffic` has the calls of a job; null: the calls of the cells are compared. With `traffic`, only choices
-// for the job's calls are compared, those that the cost model expects to become slower first. It is then a
+// for the job's calls are compared, first those that the cost model expects to become slower. It is then a
 // grave difference if the job's calls take longer in total, and the loss of an adapter is only a notice if no
 // call becomes slower.
 std::vector<Difference> CompareCells(const Cell& before, const Cell& after, const Traffic* traffic = nullptr);

@@ -57,7 +57,7 @@ constexpr const char* kHowToDumpAll =
     "let a communicator of all GPUs of the node write NCCL_TOPO_DUMP_FILE; --gpus then names those of your "
     "ranks";
 
-// Attributes that NCCL reads as numbers. NCCL takes any other text for 0, without a word.
+// Attributes that NCCL reads as numbers. NCCL takes any other text for 0 and does not warn.
 const std::map<std::string, std::vector<const char*>> kNumbers = {
     {"system", {"version"}},
     {"cpu", {"numaid", "familyid", "modelid"}},
@@ -76,7 +76,7 @@ bool IsNumber(const std::string& text) {
   return !text.empty() && other == std::string::npos && *end == '\0';
 }
 
-// Returns whether the text begins with one of NCCL's words for it. NCCL compares no more than the word.
+// Returns whether the text begins with one of NCCL's words. NCCL too compares only as many characters.
 bool BeginsWithOneOf(std::initializer_list<std::string_view> words, const std::string& text) {
   return std::ranges::any_of(words, [&](std::string_view word) { return text.starts_with(word); });
 }
@@ -170,7 +170,7 @@ class TopologyReader {
     return {};
   }
 
-  // NCCL refuses another version. It takes any other text of the rest for its fallback, without a word.
+  // NCCL refuses another version. For another unknown text it takes a fallback and does not warn.
   Status CheckWords() const {
     std::string wrong;
     const auto expect = [&](const XmlElement& element, const char* name, bool known, const char* what) {

@@ -48,7 +48,7 @@ Status ShareNvlink(int nodes, DescribedMachine* machine);
 
 // Takes away what does not work on the described machine although its topology and devices say so:
 // "peer_access", "multicast_binding" or "fabric_handles". It is an error if the machine does not have it
-// anyway, if its own file has a key `lacks`, or if a word is another one.
+// anyway, if the machine's own file has a key `lacks`, or if a word is none of these three.
 Status TakeAway(const std::vector<std::string>& lacks, DescribedMachine* machine);
 
 }  // namespace dynamiccl

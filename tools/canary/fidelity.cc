@@ -82,7 +82,7 @@ class Comparison {
       return std::move(fidelity_);
     }
     CompareSizes();
-    // Graphs of another world differ for no other reason.
+    // Graphs of a job with other nodes or ranks differ for that reason alone, so they are not compared.
     if (!fidelity_.disagreements.empty()) return std::move(fidelity_);
     CompareLinks();
     CompareGraphs();
@@ -164,7 +164,7 @@ class Comparison {
       if (theirs.graphs.empty()) return false;
       std::set<std::string> names;
       for (const auto& [name, graph] : theirs.graphs) names.insert(name);
-      // A graph that is not in the log does not exist only if the log has all of the rank's lines.
+      // The log shows that a graph does not exist only if the log has all of the rank's lines.
       if (theirs.complete && job_.cut_lines == 0)
         for (const auto& [name, graph] : ours.graphs) names.insert(name);
       for (const std::string& name : names) {
@@ -243,7 +243,7 @@ class Comparison {
     Conclude("cost table", fmt::format("{} entries of the cost table", all), all, unlike.empty());
   }
 
-  // Connections that the log of some ranks lacks are no difference.
+  // Connections that are missing because the log lacks some ranks are no difference.
   void CompareConnections() {
     const std::set<std::string>& theirs = logged_->transports;
     const std::set<std::string>& ours = cell_.log.transports;

@@ -27,7 +27,7 @@ struct Fidelity {
 Fidelity CompareWithLog(const LoggedJob& logged, const Cell& cell, int nodes,
                         const std::map<std::string, std::string>& environment);
 
-// Says what to do about the disagreements: what to give, and which log to send.
+// Says what to do about the disagreements: which options to give, and which log to send.
 std::string AdviceFor(const Fidelity& fidelity);
 
 }  // namespace dynamiccl

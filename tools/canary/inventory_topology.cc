@@ -78,7 +78,7 @@ class TopologyWriter {
     if (std::ranges::find(missing_, what) == missing_.end()) missing_.push_back(what);
   }
 
-  // Sets an attribute. If the inventory does not know its value, notes that as missing.
+  // Sets an attribute. If the inventory does not know the value, notes the attribute as missing.
   void SetKnown(XmlElement& element, const char* attribute, const std::string& value, const std::string& of) {
     if (value.empty() || value == "-") Miss(fmt::format("{} of {}", attribute, of));
     element.Set(attribute, value);

@@ -77,8 +77,8 @@ bool ShowsAs(const KnownIssue& issue, const Difference& one) {
   const auto says = [&](const std::string& side) { return side.find(issue.text) != std::string::npos; };
   const bool is_new =
       issue.text.empty() || (says(one.after) && !says(one.before)) || std::ranges::any_of(one.warnings, says);
-  // A notice is a difference that is not grave. If it does not contain the issue's own text, it may also mean
-  // that the fault was fixed, so it does not count.
+  // A notice is a difference that is not grave. It counts if it means a loss of speed, or if the issue has a
+  // text of its own. Any other notice may also mean that the fault was fixed.
   const bool counts = one.gravity == Gravity::kGrave || IsLossAsNotice(one.kind) || !issue.text.empty();
   return is_new && counts && std::ranges::find(issue.shows_as, one.kind) != issue.shows_as.end();
 }

@@ -25,8 +25,8 @@ struct KnownIssue {
   std::string id;     // "NVIDIA/nccl#1946"
   std::string title;  // what happens
   std::string url;
-  real_nccl::NcclRelease since;                 // the first release that has it
-  std::optional<real_nccl::NcclRelease> until;  // the first without it again
+  real_nccl::NcclRelease since;                 // the first release that has the fault
+  std::optional<real_nccl::NcclRelease> until;  // the first release without the fault again
   std::vector<DifferenceKind> shows_as;         // empty: it is `unjudged`
   // Why no run without the machine can show the fault, for example because it is in device code. Empty: a run
   // can show it.
@@ -35,13 +35,13 @@ struct KnownIssue {
   // release and not for the release in use. Empty: any difference of the right kind counts.
   std::string text;
   bool logged = false;  // `text` is a line of NCCL's own log, so a log that holds it shows the fault
-  std::vector<int> architectures;  // of GPUs that have it; empty: any
-  std::string variable;            // a variable that a job must set to have it; empty: none
+  std::vector<int> architectures;  // of GPUs that have the fault; empty: any
+  std::string variable;            // a variable that a job must set to have the fault; empty: none
   std::string topology;            // a text that the topology of one node must hold; may be empty
-  std::string where;               // the machines and jobs that have it, in words
+  std::string where;               // the machines and jobs that have the fault, in words
   std::string remedy;              // may be empty
   StandsIn stands_in = StandsIn::kNothing;
-  bool unlike_nodes = false;  // it stands still only where nodes hold unlike numbers of ranks
+  bool unlike_nodes = false;  // the job hangs only where nodes hold unlike numbers of ranks
 
   bool Has(const real_nccl::NcclRelease& release) const {
     return release >= since && (!until || release < *until);

@@ -60,7 +60,7 @@ int RateOf(const std::string& text) {
   return static_cast<int>(std::lround(std::strtod(text.c_str(), nullptr) * 1000));
 }
 
-// "mlx5_10" behind "mlx5_9".
+// Orders "mlx5_10" after "mlx5_9".
 std::tuple<std::string, int, int> OrderOf(const InventoryAdapter& adapter) {
   const size_t digits = adapter.name.find_last_not_of("0123456789") + 1;
   return {adapter.name.substr(0, digits), std::atoi(adapter.name.c_str() + digits), adapter.port};

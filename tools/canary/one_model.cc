@@ -9,7 +9,7 @@
 namespace dynamiccl {
 namespace {
 
-constexpr int kModelNumber = 23007;  // kModelRelease, as ncclGetVersion has it
+constexpr int kModelNumber = 23007;  // kModelRelease, as ncclGetVersion returns it
 
 NcclGraph PlainGraphOf(const CellGraph& graph) {
   return {.pattern = graph.pattern,

@@ -20,9 +20,9 @@ struct TrafficClass {
   uint64_t bytes = 0;  // NCCL's total of the size with most calls, rounded up to whole floats a rank
   uint64_t calls = 0;
   uint64_t all_bytes = 0;    // of all its calls
-  double recorded_ns = 0;    // how long they took in the trace; 0 where it does not tell of all of them
-  double waited_ns = 0;      // the part of it for which the job waited, as far as it was measured
-  bool knows_waits = false;  // it was measured for all of them
+  double recorded_ns = 0;    // time of all these calls in the trace; 0 if some have none
+  double waited_ns = 0;      // part of recorded_ns in which the job waited, as far as measured
+  bool knows_waits = false;  // the waiting was measured for all these calls
 
   bool operator==(const TrafficClass&) const = default;
 };
@@ -30,7 +30,7 @@ struct TrafficClass {
 // The calls that one rank of a job makes on communicators with the same number of ranks.
 struct Traffic {
   int ranks = 0;
-  int nodes = 0;  // of the communicator with most bytes, as far as the trace knows; 1 where it does not
+  int nodes = 0;  // of the communicator with most bytes, as far as the trace knows; 1 if it does not
   std::vector<TrafficClass> classes;  // those with most bytes first, at most kMaxClasses
   uint64_t calls = 0;                 // in `classes`
   uint64_t calls_left_out = 0;        // of further classes, which have fewer bytes
@@ -38,8 +38,8 @@ struct Traffic {
   // One text for each other number of ranks: "2 of 4 ranks, 1200 calls" are two communicators. Empty if there
   // are none.
   std::vector<std::string> other_communicators;
-  uint64_t steps = 0;  // that the trace marks
-  double step_ns = 0;  // median time from one mark to the next; 0 where the trace has no times of it
+  uint64_t steps = 0;             // that the trace marks
+  double step_ns = 0;             // median time from one mark to the next; 0 if the trace has no times
   std::optional<OneModel> model;  // prices the job's calls by one release's calibration
 };
 inline constexpr size_t kMaxClasses = 12;

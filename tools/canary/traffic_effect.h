@@ -52,9 +52,9 @@ struct ModelEffect {
 };
 
 struct TrafficEffect {
-  std::vector<ClassEffect> classes;        // those that the model expects to become slower first
+  std::vector<ClassEffect> classes;        // first those that the model expects to become slower
   uint64_t calls = 0;                      // for which both releases chose
-  uint64_t calls_unknown = 0;              // for which one of them told no choice
+  uint64_t calls_unknown = 0;              // for which a release reported no choice
   uint64_t calls_with_other_pair = 0;      // another algorithm or protocol
   uint64_t calls_with_other_channels = 0;  // another number of channels and nothing else
   // The calls whose choice changes, as a share of the bytes of all calls and as a share of the recorded time
@@ -74,7 +74,7 @@ struct TrafficEffect {
   // differently.
   double own_us_before = 0;
   double own_us_after = 0;
-  uint64_t calls_unpriced = 0;  // by one of the tables
+  uint64_t calls_unpriced = 0;  // calls that one of the tables cannot price
 };
 TrafficEffect EffectOn(const Traffic& traffic, const Cell& before, const Cell& after);
 

@@ -117,7 +117,7 @@ def recorded(policy):
 def check_records(script):
     policy = POLICY.read_bytes()
     records, wanted = recorded(policy), expected(script)
-    if not any(line.startswith("libraries: ") for line in records):  # a file of before trainings recorded them
+    if not any(line.startswith("libraries: ") for line in records):  # a file that is older than this record
         wanted = [line for line in wanted if not line.startswith("libraries: ")]
     differences = list(difflib.unified_diff(records, wanted, "recorded in policies/starter.dcpolicy",
                                             "docs/starter_policy.md and the tree", lineterm="", n=0))

@@ -131,7 +131,7 @@ Result<int> AbCommand(CommandLine& line) {
   Result<ComparedTurns> result = Compare(line, given, interrupted_by);
   if (!result && interrupted_by != 0) return ExitInterrupted(result.error(), interrupted_by);
   DYNAMICCL_TRY(const ComparedTurns compared, std::move(result));
-  // The result is printed before any file is written, so that a file that cannot be written does not cost it.
+  // The result is printed before any file is written, so that it is not lost if a file cannot be written.
   fmt::print("{}", Describe(compared.comparison));
   if (!given.json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(given.json, ToJson(compared.comparison)));
   if (!given.effects.empty()) DYNAMICCL_CHECK_OK(WriteEffects(given, compared.calls, compared.comparison));

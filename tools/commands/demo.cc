@@ -26,7 +26,7 @@ Result<int> DemoCommand(CommandLine& line) {
   line.app().add_flag("--json", json, "The result as JSON on standard output instead of tables");
   if (const auto exit_code = line.Parse()) return *exit_code;
   DYNAMICCL_TRY(DemoSession session, DemoSession::Open(options));
-  // A signal between two jobs ends the demo at the next one, and the line below says what is kept.
+  // A signal that comes between two jobs ends the demo at its next job, and the line below says what is kept.
   const SignalScope signals;
   const Status done = RunDemo(session);
   if (session.interrupted_by() != 0) {

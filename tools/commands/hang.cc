@@ -104,8 +104,8 @@ Result<Trace> ReadTraceOrDump(const std::string& path, uint64_t newest) {
   return std::move(*imported.trace);
 }
 
-// Adds the processes of a file's trace. A process that was added before, because two files or a file twice
-// hold it, is left out, and `lost` says so.
+// Adds the processes of a file's trace. A process that was added before is left out, and `lost` says so. Two
+// files may hold the same process, or one file may hold it twice.
 void AddProcesses(const Trace& trace, const std::string& path, std::set<ProcessKey>& known, JobCalls& job,
                   std::vector<std::string>& lost) {
   for (const TraceSection& section : trace.sections) {
@@ -120,7 +120,8 @@ void AddProcesses(const Trace& trace, const std::string& path, std::set<ProcessK
 }
 
 // Reads all traces. A file that cannot be read is left out, so that what one rank left half-written does not
-// hide the others. A warning says so, or what of a file is lost; it is also added to `left_out`.
+// hide the others. A warning names each such file, and what is lost of a file. The warnings are also added to
+// `left_out`.
 Result<JobCalls> ReadJob(const std::vector<std::string>& paths, uint64_t newest,
                          std::vector<std::string>& left_out) {
   JobCalls job;

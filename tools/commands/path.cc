@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl path`: where the objects are, one value a line, for scripts and for NCCL_TUNER_PLUGIN. Without a
-// flag every part is listed with its name; with one flag the path alone is printed, so that a script can
-// write `$(dynamiccl path --starter)`:
+// `dynamiccl path`: where the objects are, one value on each line, for scripts and for NCCL_TUNER_PLUGIN.
+// Without a flag every part is listed with its name; with one flag the path alone is printed, so that a
+// script can write `$(dynamiccl path --starter)`:
 //
 //   hostccl  /opt/dynamiccl/lib/hostccl
 //   agents   (not in this build)

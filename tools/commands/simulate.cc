@@ -113,7 +113,7 @@ Status TakeLoads(const SimulateOptions& given, SimulatedJob& job) {
       right =
           what.find(':') == std::string::npos && std::sscanf(what.c_str(), "%lf%n", &load.share, &end) == 1;
     }
-    // A rest such as that of "0,5" is not left unread: the number before it would be another one.
+    // Text after the number is an error: of "0,5" only the 0 would be read.
     right = right && what[end] == '\0';
     if (right && at != std::string::npos) {
       const char* const times = text.c_str() + at;

@@ -169,8 +169,8 @@ Status RequirePlaces(const std::string& topology, int n_ranks) {
   return {};
 }
 
-// Returns an error if two launches have one label, which is all by which a measurement file tells topologies
-// apart: the rows of both would count as one topology's.
+// Returns an error if two launches have the same label. A measurement file distinguishes topologies only by
+// their labels, so the rows of both launches would count as one topology's.
 Status CheckLabels(const std::vector<Part>& parts) {
   std::map<std::string, std::string> topologies;
   for (const Part& part : parts) {
@@ -263,7 +263,7 @@ Status LaunchPart(const SweepCommandOptions& given, const Part& part, const Swee
   return {};
 }
 
-// Refuses variables that pin NCCL's choice, because configs could not be forced then.
+// Refuses variables that pin NCCL's choice, because they keep the sweep from forcing configs.
 Status RefusePins() {
   for (const char* name : {"NCCL_ALGO", "NCCL_PROTO", "NCCL_TUNER_PLUGIN"}) {
     if (std::getenv(name) == nullptr) continue;

@@ -57,7 +57,7 @@ void SayWhatIsMissing(const std::string& path, const Imported& imported) {
   for (const std::string& note : imported.notes) spdlog::info("{}: {}", path, note);
 }
 
-// An option without effect would pass for one that was followed.
+// Warns if an option had no effect, because the user would believe that it was followed.
 void WarnOfUnusedSize(const std::string& path, const Imported& imported) {
   if (std::ranges::find(imported.unfilled, "group size", &UnfilledField::field) == imported.unfilled.end())
     spdlog::warn("{}: --group-size is not used: the file states the size of every group", path);

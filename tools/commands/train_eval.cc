@@ -23,8 +23,9 @@ std::vector<std::string> ValuesOf(std::string_view option, const std::vector<std
   return values;
 }
 
-// A training takes minutes, so what dynamiccl-agents would write at its end is checked before it begins. It
-// renames a policy into its place, and writes JSON directly, so also into a pipe or a device.
+// A training takes minutes, so what dynamiccl-agents would write at its end is checked before it begins.
+// dynamiccl-agents renames a policy into its place, but writes JSON directly, so JSON may also go into a pipe
+// or a device.
 Status CheckOutputsIn(const std::vector<std::string>& words) {
   for (const char* const option : {"-o", "--output"})
     for (const std::string& path : ValuesOf(option, words)) DYNAMICCL_CHECK_OK(CheckOutputs({path}));

@@ -63,8 +63,8 @@ Result<int> TuneCommand(CommandLine& line) {
   if (!found && session.interrupted_by() != 0)
     return ExitInterrupted(found.error(), session.interrupted_by());
   DYNAMICCL_TRY(const TuneResult result, found);
-  // The answer is printed before any file is written, and the journal removed after that, so that a file that
-  // cannot be written does not cost it.
+  // The answer is printed before any file is written, and the journal is removed after that. So the answer is
+  // not lost if a file cannot be written.
   if (!json) fmt::print("{}", Describe(result, given.folder));
   DYNAMICCL_CHECK_OK(WriteTuned(result, given.folder));
   DYNAMICCL_CHECK_OK(WriteJsonFile(given.folder + "/tune.json", ToJson(result)));

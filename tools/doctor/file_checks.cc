@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads each kind of file with the reader that a job or a command uses, so that doctor's verdict is the
-// job's.
+// Reads each kind of file with the reader that a job or a command uses, so that doctor's verdict is the same
+// as the job's.
 #include <fmt/format.h>
 
 #include <array>

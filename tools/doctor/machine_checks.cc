@@ -23,7 +23,8 @@ namespace {
 // loaders) need more.
 constexpr uint64_t kSmallShmBytes = 64 << 20;
 
-// Ranks on one core take turns, so their times say little about a machine on which each has its own.
+// Ranks on one core take turns, so their times say little about a machine on which each rank has its own
+// core.
 Finding CheckCores() {
   const unsigned cores = std::max(std::thread::hardware_concurrency(), 1u);
   return {"Cores", fmt::format("{}", cores), cores >= 2 ? Verdict::kOk : Verdict::kWarn,

@@ -103,7 +103,7 @@ class CollectiveComparison {
   const NcclWorld& world_;
   Collective collective_;
   NcclComparison* out_;
-  // The last range ends at the previous size, so that the next change may extend it.
+  // True: the last range ends at the previous size, so the next change may extend it.
   bool open_ = false;
 };
 

@@ -31,15 +31,15 @@ constexpr std::array kWrittenFiles = {Setting::kTrace, Setting::kMetrics, Settin
 struct WordSetting {
   Setting setting;
   std::vector<const char*> words;
-  int (*compare)(const char*, const char*);  // 0: the same word
-  const char* fault;                         // what another word is
+  int (*compare)(const char*, const char*);  // returns 0 for the same word
+  const char* fault;                         // names what any other word is
 };
 const WordSetting kWordSettings[] = {
     {Setting::kMode, {"", "off", "observe", "frozen", "adaptive"}, ::strcasecmp, "no mode"},
     {Setting::kTimes, {"", "0", "1", "all"}, std::strcmp, "none of 0, 1 and all"}};
 
-// Returns a warning for each variable that has the prefix of a setting but is none, which is most likely a
-// typo.
+// Returns a warning for each variable that has the prefix of a setting but is not a setting, which is most
+// likely a typo.
 std::vector<Finding> CheckNames() {
   std::vector<Finding> findings;
   for (const UnknownSetting& unknown : UnknownSettings(environ)) {

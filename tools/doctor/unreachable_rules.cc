@@ -9,7 +9,7 @@
 namespace dynamiccl {
 namespace {
 
-// True if the condition `wide` admits everything that `narrow` admits; no condition admits all.
+// True if the condition `wide` admits everything that `narrow` admits. A missing condition admits everything.
 template <typename T>
 bool Includes(const std::optional<T>& wide, const std::optional<T>& narrow) {
   return !wide || wide == narrow;

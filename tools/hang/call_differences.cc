@@ -140,7 +140,7 @@ std::span<const JobCall> From(const JobMember& member, Place place) {
   return {member.collectives.data() + (begin - member.collectives.begin()), count};
 }
 
-// True if the calls are equal if the first `skip` calls of `a` are left out. At least one call must be
+// True if the calls are equal once the first `skip` calls of `a` are left out. At least one call must be
 // compared.
 bool AlikeWithout(size_t skip, std::span<const JobCall> a, std::span<const JobCall> b) {
   if (a.size() <= skip || b.empty()) return false;

@@ -45,8 +45,8 @@ struct HangFinding {
   uint64_t communicator = 0;
   // Number of the first call that the finding is about.
   uint64_t call_number = 0;
-  // Responsible ranks, by their number in the communicator, or in the job without a communicator. Where two
-  // groups of ranks differ, the smaller group is responsible.
+  // Responsible ranks, by their number in the communicator, or in the job if the finding is about no
+  // communicator. Where two groups of ranks differ, the smaller group is responsible.
   std::vector<int32_t> ranks;
   // A sentence, followed by its details, each on a line of its own.
   std::vector<std::string> text;

@@ -4,7 +4,8 @@
 //
 // Each rank leads a process group, so that processes that the rank started can be ended with it. Ending a job
 // has two steps: the first signal goes to all groups, and SIGKILL follows after the grace period. Processes
-// that outlive their parent then, such as the ranks of a shell script, get the same signals.
+// that outlive their parent while the job is being ended, such as the ranks of a shell script, get the same
+// signals.
 //
 // A rank that has ended is collected only when the launch is over. Until then no other process can get its
 // number, which is also that of its group.

@@ -62,9 +62,9 @@ std::string_view Quoted(std::string_view text) {
   return text.substr(0, end);
 }
 
-// Returns the last line of the file that has a letter, so that no ruler of torchrun is taken for it. A
-// progress bar writes its line anew after each carriage return; only its last state counts. Escape sequences
-// of terminals are not passed on. Empty if there is none.
+// Returns the last line of the file that has a letter, so that a ruled line of torchrun's is not taken for
+// it. A progress bar writes its line anew after each carriage return; only its last state counts. Escape
+// sequences of terminals are not passed on. Empty if there is none.
 std::string LastLineOf(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   file.seekg(std::max<std::streamoff>(0, static_cast<std::streamoff>(file.tellg()) - kEndBytes));

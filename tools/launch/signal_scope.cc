@@ -18,8 +18,8 @@ bool IsIgnored(int signal_number) {
 }
 
 // Signals that ask for the program's end. Linux keeps an ignored signal for a thread that blocks it, so an
-// ignored SIGHUP must not be blocked. An ignored SIGINT is: a shell script's background commands ignore it,
-// and a SIGINT that is sent to such a command by `kill` is meant.
+// ignored SIGHUP must not be blocked. An ignored SIGINT is blocked: background commands of a shell script
+// ignore SIGINT, but whoever sends SIGINT to such a command by `kill` wants it to end.
 sigset_t Interrupts() {
   sigset_t signals;
   ::sigemptyset(&signals);

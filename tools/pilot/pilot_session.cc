@@ -82,7 +82,8 @@ bool PilotSession::OneMoreFits(double share) const {
 }
 
 Result<PilotResult> PilotSession::Run() {
-  // A signal between two starts of the job ends the pilot at the next one, which can say what is kept.
+  // A signal that comes between two starts of the job ends the pilot at the next start, which can say what is
+  // kept.
   const SignalScope signals;
   BeginLog(File("job.log"));
   DYNAMICCL_CHECK_OK(Observe());

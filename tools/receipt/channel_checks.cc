@@ -77,8 +77,8 @@ const ChosenCalls* MostUsed(const CountedCalls& counted) {
   return most;
 }
 
-// Judges a bound by the channels that timed calls used. Calls that keep the bound prove that it is in effect
-// only over hostccl, which obeys every bound that it accepts.
+// Judges a bound by the channels that timed calls used. Only over hostccl do calls that keep the bound prove
+// that it is in effect, because hostccl obeys every bound that it accepts.
 std::optional<Receipt> JudgeUsedChannels(const Judged& judged, bool upper) {
   if (!judged.evidence.counted) return std::nullopt;
   const CountedCalls& counted = *judged.evidence.counted;

@@ -118,7 +118,7 @@ std::string Summary(const std::vector<const ChosenCalls*>& all, const ChoiceVari
 }
 
 // Returns the line in which NCCL rejects a word of the value; null without one. A value from a file with the
-// line ends of Windows ends in a carriage return there.
+// line ends of Windows ends in a carriage return in this line.
 const LogLine* UnknownWord(const Judged& judged) {
   for (const char end : {'"', '\r'}) {
     const LogLine* const line = judged.log().Find(
@@ -228,8 +228,8 @@ bool AllPinned(const Evidence& evidence) {
          evidence.counted->CallsOf(Coverage::kTunable) == 0;
 }
 
-// Returns a refutation if DynamICCL counted calls that were free to choose for. In a process with NCCL_ALGO
-// or NCCL_PROTO it counts every call as pinned.
+// Returns a refutation if DynamICCL counted calls whose choice was free. In a process with NCCL_ALGO or
+// NCCL_PROTO it counts every call as pinned.
 std::optional<Receipt> JudgeFreeCalls(const Judged& judged) {
   const auto& counted = judged.evidence.counted;
   if (!counted || judged.was_read() || judged.asked.value.empty()) return std::nullopt;

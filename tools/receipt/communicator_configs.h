@@ -24,7 +24,7 @@ struct ConfigMember {
 struct ConfiguredCommunicator {
   std::vector<ConfigMember> members;
   // The channels of the communicator. Nothing where the log does not show them, or where several
-  // communicators were created at a time.
+  // communicators were created at once.
   std::optional<InitialisedChannels> channels;
 };
 
@@ -40,9 +40,9 @@ class CommunicatorConfigs {
   // The communicators that one device of a process is creating. Numbers are indices in all_.
   struct Place {
     std::vector<size_t> pending;    // configurations whose communicator has not begun
-    std::optional<size_t> current;  // of the one communicator that is being made
+    std::optional<size_t> current;  // the only communicator that is being made
     int making = 0;                 // communicators between Init START and Init COMPLETE
-    bool mixed = false;             // more than one was made at a time since `making` was 0
+    bool mixed = false;             // several were made at once since `making` was 0
   };
 
   void TakeMember(Place& place, const LogLine& line, size_t at);

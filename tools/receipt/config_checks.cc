@@ -202,8 +202,8 @@ std::vector<Receipt> JudgeCallConfigs(const Evidence& evidence) {
   for (const LogLine& line : evidence.log.notes) {
     if (auto receipt = JudgeSelection(evidence, line)) receipts.push_back(std::move(*receipt));
   }
-  // DynamICCL leaves a call alone that has a configuration of its own. The trace shows that the call has one,
-  // but not its members.
+  // DynamICCL leaves a call with a configuration of its own alone. The trace shows that the call has one, but
+  // not its members.
   const bool by_variable = std::ranges::any_of(evidence.asked, [](const AskedSetting& one) {
     return one.name == "NCCL_ALGO" || one.name == "NCCL_PROTO";
   });

@@ -67,7 +67,7 @@ struct Evidence {
   std::vector<SeenDecision> decisions;
   std::optional<LogLine> trace;  // a trace that the job recorded
   std::optional<LogLine> decision_log;
-  uint64_t pinned_calls = 0;  // of traces: NCCL_ALGO, NCCL_PROTO or the call itself names the configuration
+  uint64_t pinned_calls = 0;  // in traces: NCCL_ALGO, NCCL_PROTO or the call itself names the config
   std::optional<CountedCalls> counted;   // of the first process that counted a call
   std::optional<LogLine> nccl_log_file;  // a file that NCCL_DEBUG_FILE named, known to `dynamiccl run` alone
   bool over_hostccl = false;             // from a trace; without a trace, from `dynamiccl run`
@@ -99,8 +99,8 @@ void AskWhatWasRead(Evidence& evidence);
 bool LooksLikeMetrics(std::string_view head);
 void AddMetrics(const std::string& place, std::string_view text, Evidence& evidence);
 
-// Reads all files, whose kinds follow from their content. `asked` then has the settings of `also_asked`,
-// followed by those of environments and those that NCCL read. An error names the file.
+// Reads all files, whose kinds follow from their content. In the result, `asked` has the settings of
+// `also_asked`, followed by those of environments and those that NCCL read. An error names the file.
 Result<Evidence> ReadEvidence(const std::vector<std::string>& paths,
                               const std::vector<AskedSetting>& also_asked);
 

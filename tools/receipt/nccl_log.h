@@ -89,7 +89,7 @@ class NcclLog {
   std::vector<ChosenCalls> choices;
   std::vector<UntunedCalls> untuned;
   CommunicatorConfigs configs;           // what programs gave single communicators
-  std::map<int, LogLine> cluster_sizes;  // that calls had, with the first such call (2.31 and later)
+  std::map<int, LogLine> cluster_sizes;  // sizes of calls, each with its first call (2.31 and later)
   std::vector<Connections> connections;
   // All other lines of NCCL, each once, and the lines that DynamICCL and PyTorch wrote.
   std::vector<LogLine> notes;

@@ -12,7 +12,7 @@ struct PluginWords {
   std::string_view kind;  // "TUNER/Plugin: "
   std::string_view used[2];
   std::string_view missing_symbol;
-  const char* without;  // what happens then
+  const char* without;  // what happens without the plugin
 };
 constexpr PluginWords kTuner = {"TUNER/Plugin: ",
                                 {"TUNER/Plugin: Using tuner plugin ", "TUNER/Plugin: Using "},

@@ -108,8 +108,8 @@ bool HasInQuotes(const std::string& text, const char* before, const std::string&
          text.find(fmt::format("{0}'{1}'", before, value)) != std::string::npos;
 }
 
-// Says why NCCL read another value than the one that was asked for. `docker run --env-file` and the like hand
-// over the quotes that a file puts around a value, which a shell takes away.
+// Says why NCCL read another value than the one that was asked for. `docker run --env-file` and similar tools
+// pass on the quotes around a value in a file. A shell would remove these quotes.
 const char* ReasonOfOther(const AskedSetting& asked, const std::string& read) {
   if (HasInQuotes(read, "", asked.value))
     return "the quotes are a part of the value: leave them out where no shell takes them away";

@@ -54,7 +54,7 @@ constexpr CheckRow kChecks[] = {{"NCCL_ALGO", CheckAlgorithm},
                                 {"NCCL_DEBUG_SUBSYS", CheckDebugSubsystems}};
 
 SettingCheck CheckOf(std::string_view name, bool& read_as_asked) {
-  // Of a level, NCCL logs the name, even if the variable's value was a number. The log then differs from the
+  // NCCL logs the name of a level, even if the variable's value was a number. The log then differs from the
   // value that the user set.
   read_as_asked = !name.ends_with("_LEVEL") && name != "NCCL_NETDEVS_POLICY";
   for (const CheckRow& row : kChecks) {

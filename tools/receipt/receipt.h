@@ -22,7 +22,7 @@ struct Receipt {
   Standing standing = Standing::kNotProvable;
   std::string effect;            // what is in effect instead, or what is known of it; may be empty
   std::string reason;            // why it is not in effect, or not provable; empty where it is in effect
-  std::optional<LogLine> proof;  // always there where the setting is or is not in effect by a line
+  std::optional<LogLine> proof;  // always set where a line shows that the setting is or is not in effect
   std::string bring;             // what would prove it; empty where it is proved
 };
 

@@ -32,7 +32,7 @@ struct Judged {
   // Returns the value that NCCL read for the variable `name`; empty if NCCL read none.
   std::string ReadValueOf(std::string_view name) const;
   // Returns a line of a process whose whole initialisation was logged; null if there is no such process. A
-  // variable that such a process did not log as read is not set there.
+  // variable that such a process did not log as read is not set in that process.
   const LogLine* WholeInit() const;
 };
 

@@ -47,9 +47,9 @@ struct DecidedLaunch {
 // Returns the line about who decided. It also says so if no call was decided or nothing was counted.
 std::string Describe(const DecidedLaunch& launch);
 
-// The mode of a launch, by an option or by the setting.
+// The mode of a launch, as an option or the setting states it.
 std::string ModeOf(const RuntimeOptions& runtime);
-// True if a policy, rules or experiments decide in this job, by an option or by a setting.
+// True if an option or a setting lets a policy, rules or experiments decide in this job.
 bool Decides(const RuntimeOptions& runtime);
 
 // True if all processes of a launch run on this machine. This is known for ranks that this process starts and

@@ -39,12 +39,12 @@ class FoundChoices {
 struct ExperimentCounts {
   uint64_t begun = 0;  // versions that began an experiment, or continued one
   uint64_t ended = 0;  // experiments that ended because steps came with other calls
-  // Calls that were trials. A version of another reason may have trials, too: one that uses what an earlier
-  // job confirmed compares it with NCCL's choice.
+  // Calls that were trials. A version made for another reason may have trials, too: a version that uses a
+  // choice of an earlier job compares that choice with NCCL's.
   uint64_t trials = 0;
 };
-// Returns the counts of the process that began most, which is the leader's, and the most trials of a process;
-// nothing if no process of `metrics` had a guard.
+// Returns the counts of the process that began most experiments, which is the leader's, with the largest
+// number of trials of any process. Returns nothing if no process of `metrics` had a guard.
 std::optional<ExperimentCounts> ExperimentsIn(const std::vector<std::string>& metrics);
 
 // Describes the entries that `after` has and `before` does not have: "found better than NCCL's choice:

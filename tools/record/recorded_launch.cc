@@ -39,7 +39,7 @@ Result<std::vector<Trace>> ReadParts(const std::string& output, std::string& war
       kCallsNoNcclHint);
 }
 
-// Merges the traces of all processes. Where they are of several programs, which were started one after the
+// Merges the traces of all processes. If they belong to several programs that were started one after the
 // other as the same ranks, the parts stay.
 Result<Trace> Merge(std::vector<Trace> traces, const std::string& output) {
   Result<Trace> merged = MergeTraces(std::move(traces));

@@ -18,8 +18,8 @@ namespace {
 // The two halves of a config's repeats: one to pick the best config, one to time it.
 enum class Half { kPicking, kTiming };
 
-// Summary of one half of the repeats. Repeats of even index pick, those of odd index time. A single repeat
-// serves both.
+// Summary of one half of the repeats. Repeats of even index pick the best config, and those of odd index give
+// its time. A single repeat does both.
 Timing TimingOf(const Measurement& row, Half half) {
   std::vector<double> samples;
   for (size_t i = 0; i < row.microseconds.size(); ++i) {

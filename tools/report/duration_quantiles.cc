@@ -11,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Each power of two has 2^7 bins; durations below 2^7 have a bin each.
+// Each power of two has 2^7 bins; each duration below 2^7 has a bin of its own.
 constexpr int kBits = 7;
 constexpr size_t kBins = (32 - kBits + 1) << kBits;
 constexpr double kShares[] = {0.5, 0.25, 0.75};

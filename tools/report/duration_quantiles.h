@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact median and quartiles of durations that pass one by one, without keeping them. Many durations must
-// pass twice: the first time says in which bin of a histogram each quantile lies, the second time the values
-// of these bins are counted.
+// Computes the exact median and quartiles of durations that are added one by one, without keeping all of
+// them. Many durations must be added twice: the first pass shows in which bin of a histogram each quantile
+// lies, and the second pass counts the values in these bins.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace dynamiccl {
 
-// The durations of one key. Memory is some ten kilobytes, and the values that differ within six bins, each of
+// The durations of one key. They take some ten kilobytes, plus the different values within six bins, each of
 // which is less than 1 % wide.
 class DurationQuantiles {
  public:
-  // The most durations that are kept, so that they need not pass again.
+  // The most durations that are all kept, so that no second pass is needed.
   static constexpr size_t kKept = 4096;
 
   // Takes a duration in nanoseconds, which saturates at 2^32 - 1 as in a record.
   void Add(int64_t ns);
-  // True if all durations must pass again, through AddAgain, before Microseconds may be called.
+  // True if all durations must be added again, by AddAgain, before Microseconds may be called.
   bool needs_second_pass() const { return count_ > kKept; }
   // Begins the second pass.
   void BeginAgain();

@@ -8,9 +8,9 @@ namespace dynamiccl {
 namespace {
 
 // The page's styles. A table breaks lines between words before it gets wider than the page. On a phone or a
-// small tablet each row of a table with many columns (class "rows") becomes a list with one line a cell,
-// which begins with the column's title. A table that is still too wide scrolls inside its frame. Print has no
-// colours and frames. Dark mode follows the reader's setting.
+// small tablet each row of a table with many columns (class "rows") becomes a list with one line for each
+// cell, which begins with the column's title. A table that is still too wide scrolls inside its frame. Print
+// has no colours and frames. Dark mode follows the reader's setting.
 constexpr const char* kStyle = R"css(
 :root{color-scheme:light dark;--ink:#1b1f24;--soft:#57606a;--line:#d0d7de;--ground:#fff;--band:#f6f8fa;
 --default:#6e7781;--ours:#0969da;--best:#1a7f37;--win:#dafbe1;--loss:#ffebe9;--held:#fff8c5}
@@ -66,7 +66,8 @@ std::string EscapedSentence(std::string_view text) {
 // Tables with more columns than this are shown as lists on a narrow screen.
 constexpr size_t kColumnsOnPhone = 3;
 
-// What a cell's tag says: that it holds a number, and its column's title where a narrow screen shows it.
+// Returns what a cell's tag says: that the cell holds a number, and the column's title where a narrow screen
+// shows it.
 std::string Attributes(const HtmlColumn& column, bool many_columns) {
   return fmt::format("{}{}", column.is_number ? " class=\"n\"" : "",
                      many_columns ? fmt::format(" data-title=\"{}\"", EscapeHtml(column.title)) : "");

@@ -20,16 +20,17 @@ inline constexpr const char* kJobsOwnPolicy = "the job's own policy";
 // True for a call of a tunable collective that the program labelled.
 bool IsLabelledCall(const TraceRecord& record);
 
-// Labels a call of a tunable collective as the answer to it says. The record is not sealed.
+// Labels a call of a tunable collective as the tuner's answer says. Does not seal the record.
 void LabelByDecision(const DecisionView& decision, TraceRecord& record);
 
-// Labels the calls of one section that come in order, by a policy's LSTM. As in a running job, the roles of
-// all calls of a group are predicted from the calls before the group, so the first calls stay unknown.
+// Labels the calls of one section, which are passed in order, by a policy's LSTM. As in a running job, the
+// roles of all calls of a group are predicted from the calls before the group, so the first calls stay
+// unknown.
 class PolicyLabeller {
  public:
   // `policy` must outlive this object.
   explicit PolicyLabeller(const Policy& policy) : policy_(policy) {}
-  // Labels a call of a tunable collective, and passes over others. The record is not sealed.
+  // Labels a call of a tunable collective, and passes over others. Does not seal the record.
   void Label(const CommunicatorInfo& communicator, TraceRecord& record);
 
  private:

@@ -36,8 +36,8 @@ bool IsCounted(const TraceCall& call) {
   return static_cast<int>(call.issued.call.collective) < kTunableCollectives;
 }
 
-// Returns the version with these low 8 bits that is the nearest to the one before it. A version takes effect
-// for each call soon after the one before it, so no 128 of them pass without a call.
+// Returns the version with these low 8 bits that is the nearest to `before`, the version of the previous
+// call. Calls are so frequent that fewer than 128 versions lie between two of them.
 uint32_t VersionAfter(uint32_t before, uint8_t low) {
   const int change = static_cast<int8_t>(static_cast<uint8_t>(low - static_cast<uint8_t>(before)));
   return change < 0 && before < static_cast<uint32_t>(-change) ? low : before + static_cast<uint32_t>(change);
@@ -46,7 +46,7 @@ uint32_t VersionAfter(uint32_t before, uint8_t low) {
 }  // namespace
 
 // Without a tuner, every call has NCCL's own choice. The time of a trial (a call with a config that is only
-// tried) counts in none.
+// tried) is not counted.
 DurationQuantiles* KeyCounts::DurationsFor(const TraceCall& call, Counted& counted) {
   if (call.issued.duration_ns < 0) return nullptr;
   if (!call.decision || call.decision->config.leaves_nccl_alone()) return &counted.by_default;

@@ -59,7 +59,8 @@ class KeyCounts {
  public:
   // Counts a call on a communicator that spans `nodes` nodes.
   void Take(const TraceCall& call, int nodes);
-  // True if all calls must pass again before Accounts is called: BeginAgain, then TakeAgain for each call.
+  // True if all calls must be taken again before Accounts is called: BeginAgain, then TakeAgain for each
+  // call.
   bool needs_second_pass() const;
   void BeginAgain();
   void TakeAgain(const TraceCall& call, int nodes);
@@ -67,7 +68,7 @@ class KeyCounts {
   std::vector<RunKeyAccount> Accounts() const;
 
  private:
-  // The account of one key without its timings, which are those of the durations.
+  // The account of one key without its timings, which follow from the durations.
   struct Counted {
     RunKeyAccount account;
     DurationQuantiles by_default;

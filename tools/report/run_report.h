@@ -54,8 +54,8 @@ struct Recogniser {
   std::string name;                      // of the policy
 };
 
-// Computes the numbers of one trace in at most three passes over its records, without those that need a
-// sweep. Memory does not grow with the number of calls. `recognised_by` is what recognised the labels that
+// Computes the numbers of one trace, except those that need a sweep, in at most three passes over its
+// records. Memory does not grow with the number of calls. `recognised_by` is what recognised the labels that
 // the records have already.
 Result<RunReport> ReadRun(const std::string& path, const RecordSource& source, const Recogniser& recogniser,
                           const std::string& recognised_by);

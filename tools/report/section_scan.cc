@@ -13,7 +13,7 @@ RecordKind KindOf(const TraceRecord& record) {
   return static_cast<RecordKind>(record.kind);
 }
 
-// The calls on one communicator. It may be described after them.
+// The calls on one communicator. The communicator's description may come after the calls.
 struct CallsOnCommunicator {
   uint64_t calls = 0;
   int64_t first_ns = 0;
@@ -54,12 +54,12 @@ class ScanSink final : public RecordSink {
 
   size_t described_;
   std::vector<SectionScan> scans_;
-  // Of the first section.
+  // The calls of the first section, by communicator.
   std::map<uint32_t, CallsOnCommunicator> calls_;
   uint64_t places_ = 0;
 };
 
-// Reads the calls of the first sections, and then ends the pass with an error, which is none to the caller.
+// Reads the calls of the first sections, and then ends the pass with an error that the caller ignores.
 class CallSink final : public RecordSink {
  public:
   using Consumer = std::function<void(size_t section, StreamedCall& call)>;

@@ -54,12 +54,12 @@ struct SectionScan {
   KindTimes kinds;
 };
 
-// Scans all sections of a trace. All facts are filled in of the first section, which a report counts. Of the
-// sections up to `described`, `communicators` and `decisions` are too; further sections have their
-// description only. With `described` 0 every section has its description only.
+// Scans all sections of a trace. In the first section, which a report counts, all facts are filled in. In the
+// others among the first `described` sections, `communicators` and `decisions` are filled in too. Further
+// sections have only their description. With `described` 0 every section has only its description.
 Result<std::vector<SectionScan>> ScanSections(const RecordSource& source, size_t described);
 
-// Says if a pass joins calls with the tuner's answers, which takes half of its time.
+// Says if a pass joins calls with the tuner's answers, which takes half of the pass's time.
 enum class Answers { kJoined, kLeftOut };
 
 // Passes the calls of the first `count` sections to `consumer`, with the section's index.

@@ -60,7 +60,7 @@ cmake -S "$root" -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release \
   -DDYNAMICCL_BUILD_TORCH=OFF -DDYNAMICCL_BUILD_TESTS=OFF >/dev/null
 cmake --build "$folder" --parallel "${DYNAMICCL_JOBS:-$(nproc)}" --target "${targets[@]}"
 strip_program="strip"
-[[ $machine == "$(uname -m)" ]] || strip_program="llvm-strip" # Debian's strip knows its own machine alone
+[[ $machine == "$(uname -m)" ]] || strip_program="llvm-strip" # Debian's strip handles only its own machine
 for object in libdynamiccl.so libdynamiccl-audit.so; do
   # Removes zig's debug information, which is nine tenths of the object and contains the name of this folder.
   ! command -v "$strip_program" >/dev/null || "$strip_program" "$folder/lib/$object"

@@ -26,8 +26,8 @@ struct StepCompute {
   double backward_ns = 0;
   // The optimizer, which starts after the gradients have arrived.
   double optimizer_ns = 0;
-  // When which gradients are computed, in rising order up to backward_ns. Empty: gradients are computed at an
-  // even pace.
+  // Times at which parts of the gradients have been computed, in rising order up to backward_ns. Empty:
+  // gradients are computed at an even pace.
   std::vector<GradientArrival> arrivals = {};
   // Nanoseconds in which the host unpacks one gathered number before the program continues. Used only with
   // StepLayout::host_waits.

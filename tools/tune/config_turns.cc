@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kRoundsPlanned = kFewestRounds + 1;
 constexpr size_t kMostFaster = 2;
 constexpr size_t kMostOpen = 2;
-// A config with a smaller gain takes no turns once more, because a turn's noise is 4 to 19 %.
+// A config with a smaller gain does not take turns once more, because a turn's noise is 4 to 19 %.
 constexpr double kPromising = 0.98;
 
 // The names of the first `most` of these settings, the fastest first.

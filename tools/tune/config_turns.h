@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lets NCCL's configs take turns within one start of the job, as `dynamiccl ab` does. Comparing different
 // starts would not work: the machine changes more from one start to the next than most configs change a step.
-// Configs that seem faster but are not surely so take turns once more, with fewer beside them and so with
-// more turns each. Only configs that are surely faster are tried further.
+// Configs that seem faster but are not surely so take turns once more. Fewer configs then share the start, so
+// each gets more turns. Only configs that are surely faster are tried further.
 #pragma once
 
 #include <string>
@@ -24,8 +24,8 @@ std::vector<std::string> SettingsInTurn(const CandidateList& list);
 struct TurnVerdicts {
   // At most two configs whose whole 95 % interval lies below the step time of the unchanged job.
   std::vector<std::string> faster;
-  // At most two configs that may be faster than these: they seem to gain 2 % at least, and their interval
-  // does not show it yet.
+  // At most two configs that may be faster than all of `faster`. They seem to gain at least 2 %, but their
+  // interval does not show it yet.
   std::vector<std::string> open;
 };
 TurnVerdicts JudgeConfigs(const TurnComparison& comparison);

@@ -119,7 +119,8 @@ Judgement JudgePrefetch(int64_t limit, const DeepSpeedReport& report, const Reco
   return several || limit == 0 ? InEffect(seen) : NotProvable(seen);
 }
 
-// Parameters that stay gathered are gathered one by one after the optimizer, the last calls of a step.
+// Parameters that stay gathered are gathered one by one after the optimizer. These are the last calls of a
+// step.
 Judgement JudgePersistence(int64_t threshold, const DeepSpeedReport& report, const RecordedStep& step) {
   const auto last = std::find_if(step.operations.rbegin(), step.operations.rend(), [](const auto& one) {
     return one.collective == Collective::kReduceScatter;

@@ -25,7 +25,8 @@ CommandWords WithValues(const CommandWords& command, const FrameworkValues& valu
 void AddMegatronCandidates(const CommandWords& command, int ranks, CandidateList& list);
 
 // The receipts of all settings of a run. Those of Megatron-LM are judged by the flags in `command`, the
-// command that was started, and by the recorded sums of gradients; the others as ReceiptsOfWatched does.
+// command that was started, and by the recorded sums of gradients; the other settings are judged as
+// ReceiptsOfWatched does.
 std::vector<SettingReceipt> ReceiptsOfCommand(const FrameworkValues& asked, const CommandWords& command,
                                               const WatchedRun& run);
 

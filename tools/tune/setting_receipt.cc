@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judges each setting by the calls that it must change: buckets by the AllReduces of a step, a static graph
 // by an AllReduce that the reducer makes only once, resharding by the AllGathers of a step beside its
-// ReduceScatters, prefetching by the gathers that come before a module computes or a ReduceScatter, units of
-// several modules by the number of ReduceScatters, and hybrid sharding by the communicators.
+// ReduceScatters, prefetching by the gathers that come before a module computes or before a ReduceScatter,
+// units of several modules by the number of ReduceScatters, and hybrid sharding by the communicators.
 // Gradients that are views of buckets change no call; they lie in pieces of memory of the AllReduces' sizes.
 #include "tools/tune/setting_receipt.h"
 
@@ -85,8 +85,8 @@ std::string Each(const char* noun, size_t count) {
 }
 
 // Judges a static graph by the reducer's AllReduce that counts which parameters were used: one int32 for each
-// parameter. With a static graph it comes in the first backward pass only; without one never, or, with
-// find_unused_parameters, in each pass.
+// parameter. With a static graph it comes in the first backward pass only. Without a static graph it never
+// comes, or, with find_unused_parameters, in each pass.
 Judgement JudgeStaticGraph(bool asked, const HookReport& report, const RecordedStep& step) {
   if (!report.ddp || report.ddp->parameters.empty() || report.ddp->constructed != 1 || !step.int32_reduces)
     return NotProvable("the framework has it; of its first backward pass no calls are known");
@@ -285,8 +285,7 @@ std::optional<bool> GathersAgain(const Fsdp2Report& report, const RecordedStep& 
   const auto passes = static_cast<size_t>(report.passes);
   if (gathers > passes * modules) return true;
   // With parameters kept between passes, a job that gathers again has M gathers in the first forward pass and
-  // M - 1 in each backward pass. With M passes these are as many as of a job that gathers in each forward
-  // pass.
+  // M - 1 in each backward pass. With M passes, a job that gathers in each forward pass makes as many.
   if (gathers != modules + passes * (modules - 1)) return false;
   return passes == modules ? std::nullopt : std::optional(true);
 }

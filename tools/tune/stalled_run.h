@@ -26,9 +26,8 @@ struct RunCalls {
 RunCalls CallsOfRun(const std::vector<Trace>& traces, int64_t ended_ns);
 
 // Says in one sentence how a run stood still until its limit; empty if it did not. `base` is the run of the
-// unchanged job. A pause is not taken for a hang if it is at most twice as long as the longest pause of the
-// unchanged job, or as the time from that job's last call to its end, or shorter than ten steps or two
-// seconds.
+// unchanged job. A pause counts as a hang only if it exceeds all of these: twice the longest pause of the
+// unchanged job, twice the time from that job's last call to its end, ten steps, and two seconds.
 std::string WhyStalled(const RunCalls& run, const RunCalls& base, int64_t step_ns);
 
 }  // namespace dynamiccl

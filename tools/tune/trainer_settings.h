@@ -28,7 +28,8 @@ CommandWords WithTrainerValues(const CommandWords& command, const FrameworkValue
 std::vector<Candidate> TrainerCandidates(const AdvisedJob& job);
 
 // Returns the receipts of all settings of a run. Those of the trainer are judged by the calls that it makes
-// with the options in `command`, the command that was started; the others as ReceiptsOf does.
+// with the options in `command`, the command that was started; the other settings are judged as ReceiptsOf
+// does.
 std::vector<SettingReceipt> ReceiptsOfWatched(const FrameworkValues& asked, const CommandWords& command,
                                               const WatchedRun& run);
 

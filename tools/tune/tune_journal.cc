@@ -17,8 +17,8 @@ std::string LineOf(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Returns the plan as a line of the journal can hold it. One with bytes that are not UTF-8 is told by a
-// checksum from others in which these bytes differ.
+// Returns the plan as a line of the journal can hold it. If the plan has bytes that are not UTF-8, a checksum
+// distinguishes it from plans in which these bytes differ.
 std::string Storable(const std::string& plan) {
   const auto text = Json::parse(LineOf(Json(plan))).get<std::string>();
   return text == plan ? plan : fmt::format("{} (sha256 {})", text, HexDigestOf(plan));

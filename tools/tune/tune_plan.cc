@@ -29,7 +29,8 @@ std::string ShortDigestOf(const std::string& text) {
   return HexDigestOf(text).substr(0, kDigits);
 }
 
-// Returns what tells the file from others at the same path; empty if there is no such regular file.
+// Returns a text that differs between versions of the file at this path; empty if there is no such regular
+// file.
 std::string MarkOf(const std::string& path) {
   std::error_code failed;
   if (!fs::is_regular_file(path, failed)) return {};

@@ -138,7 +138,7 @@ void TuneSearch::CombineBest() {
   for (const size_t setting : settings)
     for (const size_t config : configs) {
       Candidate both = Combined(tried_[setting].candidate, tried_[config].candidate);
-      // A user may name settings with configs of their own, and two configs for one call are no setting.
+      // A user may name settings that contain configs, and two configs for one call are not a valid setting.
       if (!RulesOfSetting(both.config)) continue;
       tried_.push_back({std::move(both)});
       tried_.back().candidate.predicted = RatioOf(setting).ratio * RatioOf(config).ratio;

@@ -95,7 +95,7 @@ size_t BytesOf(const std::string& path) {
 }
 
 // Writes into `start` what a run proves about a candidate. Receipts prove its settings, calls that rules
-// decided its config, and the run's output its bounds on the channels.
+// decided prove its config, and the run's output proves its bounds on the channels.
 void Prove(const Candidate& candidate, const CommandWords& program, const WatchedRun& run,
            const std::string& output, JobStart& start) {
   const CommandWords command = WithValues(program, candidate.values);
@@ -128,7 +128,8 @@ std::chrono::milliseconds TuneSession::StartLimit() const {
 }
 
 Result<TuneResult> TuneSession::Run() {
-  // A signal between two starts of the job ends the tune at the next one, which can say how to go on.
+  // A signal that comes between two starts of the job ends the tune at the next start, which can say how to
+  // go on.
   const SignalScope signals;
   begun_ns_ = MonotonicNanoseconds();
   result_.command = ShellQuote(line_.program());

@@ -98,8 +98,8 @@ class TuneSession {
   // seem faster but are not surely so. Keeps the configs that are surely faster. Configs that the user named
   // with --try are all kept.
   Status TryConfigsInTurns(CandidateList& list);
-  // Returns one of these starts, from the journal if it is there. `number` counts them from 1. The verdicts
-  // of the last one name no open configs.
+  // Returns one of the starts in which configs take turns, from the journal if it is there. `number` counts
+  // them from 1. The verdicts of the last one name no open configs.
   Result<JobStart> FindOrStartConfigs(const CandidateList& list, int number);
   Result<JobStart> StartConfigs(const CandidateList& list, const std::string& name);
   // Predicts what the framework's candidates are worth, and describes the job. If this is not possible,

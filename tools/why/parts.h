@@ -50,8 +50,8 @@ struct WhyFacts {
   ZeroStage recognised = ZeroStage::kUnknown;
   double recognised_share = 0;
 };
-// Reads the records of the input in some passes, of which none is kept. With a null `policy` nothing is
-// recognised. An error means that a file changed while it was read.
+// Reads the records of the input in several passes and holds none of them in memory. With a null `policy`
+// nothing is recognised. An error means that a file changed while it was read.
 Result<WhyFacts> FactsOf(const WhyInput& input, const Policy* policy);
 
 // Says what kind of job it is, how many ranks it has, and what a step consists of.

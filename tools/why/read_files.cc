@@ -87,8 +87,8 @@ struct ReadTraces {
 };
 
 // Reads the descriptions of a trace that can be streamed, and checks the whole trace on the way. Returns
-// nothing if the trace must be read as a whole. Only that says how a file is damaged, and takes a file that a
-// process still writes as it is at one moment.
+// nothing if the trace must be read as a whole. Only reading as a whole shows where a file is damaged, and
+// reads a file that is still being written as it is at one moment.
 std::optional<Trace> DescribedTrace(const std::string& path) {
   const auto sections = ScanSections(FileRecords(path), 0);
   if (!sections) return std::nullopt;
@@ -131,7 +131,7 @@ Status ReadOne(const std::string& path, bool named, bool in_passes, WhyInput& in
   const std::string head = stream ? stream->Head(kHeadBytes) : "";
   if (!named && (!stream || !IsKnown(head))) {
     Error error = stream ? NotRecognised(path, head) : stream.error();
-    if (head.empty()) error.hint.clear();  // what to do about one empty file does not help with a folder
+    if (head.empty()) error.hint.clear();  // the hint is about one empty file and does not help with a folder
     LeaveOut(error, read);
     return {};
   }
@@ -222,7 +222,7 @@ Status CheckOneJob(const std::vector<WhyFile>& files, const ReadTraces& read) {
   return {};
 }
 
-// True if a file lacks the size of a group, and the importer took `instead` for it.
+// True if a file lacks the size of a group, and the importer used `instead`.
 bool AssumesGroupSize(const WhyInput& input, std::string_view instead) {
   return std::ranges::any_of(input.files, [&](const WhyFile& file) {
     return std::ranges::any_of(file.unfilled, [&](const UnfilledField& each) {

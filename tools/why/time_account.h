@@ -33,7 +33,8 @@ struct RankWaits {
   // which they waited for this rank.
   int32_t late_rank = 0;
   double late_share = 0;
-  // Mean over the ranks: share of the time between their first and last call in which they waited.
+  // Mean over the ranks: the share of the time from a rank's first call to its last in which that rank
+  // waited.
   double waited_share = 0;
   size_t calls = 0;
 };
@@ -50,8 +51,8 @@ struct TimeAccount {
   std::optional<RankWaits> waits;
 };
 
-// Reads the times in some passes over `records`, of which none is kept. `sections` comes from ScanSections
-// with all sections described.
+// Reads the times in several passes over `records` and holds none of these in memory. `sections` comes from
+// ScanSections with all sections described.
 Result<TimeAccount> TimesOf(const RecordSource& records, const std::vector<SectionScan>& sections);
 
 }  // namespace dynamiccl

@@ -16,7 +16,7 @@ _LIST = "bucket_cap_mb_list"
 _LAST_GRADIENTS = 6
 _DEFAULT_CAP_MB = 25
 _MB = 2**20
-# It maps each object that is alive to its part of the report, in the order of construction.
+# Maps each object that is alive to its part of the report, in the order of construction.
 _objects = weakref.WeakKeyDictionary()
 
 

@@ -101,7 +101,7 @@ def _leave_all(settings, report, reason):
 
 
 def _configuration(arguments):
-    """Returns the program's configuration as DeepSpeed finds it: a dictionary, or a file's. None: neither."""
+    """Returns the program's configuration as DeepSpeed finds it, in a dictionary or a file; None if there is neither."""
     config = arguments.get("config") or arguments.get("config_params")
     config = config or getattr(arguments.get("args"), "deepspeed_config", None)
     if isinstance(config, dict):
@@ -145,7 +145,8 @@ def _in_effect(engine, name):
 
 
 def _observe(module, engine, report):
-    """Reports the job, and marks steps where the engine steps: with several sub-groups the optimizer steps several times a step."""
+    """Reports the job, and marks steps where the engine steps. With several sub-groups the optimizer steps several times in
+    one step of the engine."""
     seen = report.framework("deepspeed")
     seen["version"] = str(getattr(module, "__version__", ""))
     seen["constructed"] = seen.get("constructed", 0) + 1

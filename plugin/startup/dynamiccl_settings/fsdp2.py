@@ -171,7 +171,7 @@ def _in_order(module, fsdp_module, direction):
 
 
 def _units_of(modules):
-    """Returns the first of the modules of each unit. The modules of a unit have one state."""
+    """Returns the first of the modules of each unit. The modules of a unit share one state."""
     return list({id(module._get_fsdp_state()): module for module in reversed(list(modules))}.values())[::-1]
 
 

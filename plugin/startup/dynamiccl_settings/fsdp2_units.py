@@ -2,8 +2,9 @@
 """Two settings that change what fully_shard is called with: several modules in one unit, and a mesh of hybrid sharding.
 
 A unit is what FSDP2 gathers and reduces in one call: the parameters of one module, or those of a list of modules. Modules
-cannot be put into another unit after fully_shard, so a module of a longer unit is sharded when the last module of its
-unit has come, at the latest when a module of another class, with other arguments, or around it is sharded.
+cannot be put into another unit after fully_shard. So a module of a longer unit is sharded only when the last module of
+its unit has come. It is sharded earlier if the program shards a module that has another class or other arguments, or
+that contains it.
 """
 import weakref
 
@@ -23,7 +24,7 @@ class Units:
         self._waiting, self._arguments, self._handles = [], {}, []
         # The module of the last call, which this object does not keep alive, the arguments, and the length of its row.
         self._last, self._row_arguments, self._row = _no_module, {}, 0
-        # The most modules in a row that could share a unit, and the most that do.
+        # The most modules in a row that could share a unit, and the most that share one.
         self.longest_row, self.largest = 1, 1
 
     def add(self, module, arguments):

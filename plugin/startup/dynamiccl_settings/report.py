@@ -9,7 +9,7 @@ import sys
 
 # These variables of launchers hold the rank. src/base/launch_variables.h has the same ones in the same order.
 _RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
-# It holds the parts of the hook that failed. Each part says so once.
+# The parts of the hook that failed. The failure of a part is reported only once.
 _failed = set()
 
 

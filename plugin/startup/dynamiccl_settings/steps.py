@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Marks the training steps in the trace, so that a step with only one call is recognised as a step.
 
-A step ends with step() of the optimizer that stepped first. If that one is gone, or another one has stepped some times
-without it, the other one ends steps from then on, as after a warm-up with an optimizer of its own. Where forward
-prefetching is asked for, the calls of the forward pass before the second module computes are marked too. A mark is
-written by dynamicclMarkPhase (src/annotate/phase_marker.h), which exists only in a process with libdynamiccl.so.
+A step ends with step() of the optimizer that stepped first. If that optimizer is gone, or another one has stepped several
+times without it, the other one ends steps from then on. This happens after a warm-up with an optimizer of its own. Where
+forward prefetching is asked for, the calls of the forward pass before the second module computes are marked too. A mark
+is written by dynamicclMarkPhase (src/annotate/phase_marker.h), which exists only in a process with libdynamiccl.so.
 """
 import ctypes
 import weakref

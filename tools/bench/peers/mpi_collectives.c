@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One rank of an MPI library, which `dynamiccl bench --against` times beside hostccl. It is built at run time
  * with the library's own compiler wrapper. Every rank connects to the Unix socket named on the command line
- * and executes the commands that it reads there, one a line (docs/benchmarking.md). Between commands it
+ * and executes the commands that it reads there, one on each line (docs/benchmarking.md). Between commands it
  * sleeps in read(), so that it takes no core from the other libraries.
  */
 #define _GNU_SOURCE

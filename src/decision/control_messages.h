@@ -86,10 +86,10 @@ ControlToken RootOfSecret(const ControlSecret& secret);
 // know it.
 ControlSecret SecretOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 
-// The subject of a vote. The leader waits longer for a communicator, and before its init, than for a
-// situation, because these occur only once. The leader's process must be a rank of the communicator, except
-// for kSituation and for children of a split. kSituation is for situations of a child, or of a communicator
-// that is already attested.
+// The subject of a vote. The leader waits longer in a vote about a communicator or its init than in one about
+// a situation, because the former takes place only once. The leader's process must hold a rank of the
+// communicator, except for kSituation and for children of a split. kSituation is for situations of a child,
+// or of a communicator that is already attested.
 enum class VoteKind : uint8_t { kCommunicator = 0, kSituation = 1, kInit = 2, kSituationWithLeader = 3 };
 
 // A rank's pledge in a vote, or its refusal to take part.
@@ -135,7 +135,7 @@ struct TableSwitchMessage {
   TableContents table;  // kPrepare only
 };
 
-// Tells the leader what a rank has decided on a communicator until now, as a digest.
+// Tells the leader what a rank has decided on a communicator so far, in the form of digests.
 struct DigestMessage {
   ControlToken communicator{};
   std::vector<DigestCheckpoint> checkpoints;  // at most kKeptCheckpoints
@@ -205,8 +205,8 @@ std::optional<size_t> MessageBytes(std::span<const std::byte> header);
 // Returns the token by which a leader finds the secret of a pledge or a join. The token is not yet
 // authenticated.
 std::optional<ControlToken> RootOf(std::span<const std::byte> message);
-// Each reads an authenticated message. kCorrupt: another kind, a wrong authentication code, another
-// communicator, or a body that is too short or too long.
+// Each reads an authenticated message. The error is kCorrupt for a message of another kind or about another
+// communicator, a wrong authentication code, or a body that is too short or too long.
 Result<PledgeMessage> DecodePledge(std::span<const std::byte> message, const ControlSecret& secret);
 Result<Verdict> DecodeVerdict(std::span<const std::byte> message, const ControlToken& communicator,
                               const ControlSecret& secret);

@@ -10,8 +10,8 @@
 namespace dynamiccl {
 namespace {
 
-// The first turn begins only after this many steps whose calls repeat, and this many calls. A stretch of
-// equal calls within a step does not last so long.
+// The first turn begins only after kStepsBefore steps whose calls repeat, and not before kCallsBefore calls.
+// A stretch of equal calls within a step does not last so long.
 constexpr uint64_t kStepsBefore = 4;
 constexpr uint64_t kCallsBefore = 128;
 // After this many consecutive steps with another number of calls, the turns begin anew with the new length of

@@ -20,10 +20,11 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// In nanoseconds: how long WithdrawBuffers waits for a peer of another process that died while it touched a
-// piece of a buffer, or was stopped while it read one. A piece normally takes well under a millisecond.
+// In nanoseconds: how long WithdrawBuffers waits for a peer in another process, if that process died while it
+// touched a piece of a buffer or was stopped while it read a piece. A piece normally takes well under a
+// millisecond.
 constexpr int64_t kMaxTouchNs = 500'000'000;
-// A rank that waits longer for a peer looks again so often.
+// The interval at which a rank that waits longer for a peer looks again.
 constexpr std::chrono::milliseconds kLookAgain{1};
 
 }  // namespace

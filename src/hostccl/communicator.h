@@ -36,7 +36,7 @@ namespace dynamiccl::hostccl {
 // and emulated must be equal on all ranks, which compare them (bootstrap_message.h). The others may differ.
 // Copies between processes are used only if all ranks allow them.
 struct CommunicatorSettings {
-  int64_t timeout_ms = 30000;  // milliseconds without progress before an operation fails, when it was made
+  int64_t timeout_ms = 30000;  // milliseconds without progress until an operation fails; set at creation
   bool user_sets_timeout = false;
   int32_t max_channels = 8;
   bool rank_order = false;   // HOSTCCL_SUM

@@ -2,8 +2,8 @@
 // NCCL's C API as hostccl offers it and as the interposer forwards it, declared without any CUDA header.
 // Names, values and layouts are NCCL's (nccl.h 2.32.3): code compiled against this header runs on NVIDIA's
 // library and on hostccl. tests/src/nccl_abi compares it with NVIDIA's nccl.h where a wheel of NCCL can be
-// had. For the meaning of each function see NCCL's documentation; docs/hostccl.md says what hostccl does
-// there.
+// had. For the meaning of each function see NCCL's documentation; docs/hostccl.md says how hostccl implements
+// it.
 #pragma once
 
 #include <limits.h>

@@ -28,8 +28,8 @@ struct PredictedEffect {
 // collective.
 std::optional<PredictedEffect> PredictEffect(const PolicyTensors& tensors, const EffectSubject& subject);
 
-// Sets those inputs to 0 that may be unknown (effect_features.h) and were so in all training data. Returns
-// false if one of the others lies outside of what training saw.
+// Sets to 0 the inputs that may be unknown (effect_features.h) and were unknown in all training data. Returns
+// false if another input lies outside of what training saw.
 bool KeepKnownInputs(const PolicyTensors& tensors, EffectInputs& inputs);
 
 }  // namespace dynamiccl

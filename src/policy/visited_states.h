@@ -60,8 +60,9 @@ class VisitedStates {
   VisitedStates(VisitedStates&&) = default;
   VisitedStates& operator=(VisitedStates&&) = default;
 
-  // If the same call led from the present state somewhere before, moves there and returns the stored answer.
-  // Else returns null; the caller then computes the next state and reports it with AddTransition.
+  // If the same call has left the present state before, moves to the state to which it led and returns the
+  // stored answer. Otherwise returns null; the caller then computes the next state and reports it with
+  // AddTransition.
   const RecognisedStructure* Follow(const CollectiveCall& call) {
     if (at_ == nullptr) return nullptr;
     for (const Step& step : at_->steps) {

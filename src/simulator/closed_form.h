@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// This file computes what a collective costs on a system in closed form: no events, a few multiplications a
-// call. Which configuration NCCL would pick is computed by src/cost_model; here every configuration has a
-// price, and so has leaving the choice open.
+// This file computes what a collective costs on a system in closed form: no events, and a few multiplications
+// for each call. Which configuration NCCL would pick is computed by src/cost_model; here every configuration
+// has a price, and so has leaving the choice open.
 //
 //   time = (latency + volume / bus) * residual
 //
@@ -45,18 +45,18 @@ PathTerms TermsOf(Collective collective, Algorithm algorithm, int n_ranks, int n
 double FormulaTime(const System& system, const PathTerms& terms, const PathCosts& costs, int n_ranks,
                    int n_nodes, uint64_t bytes, int channels);
 
-// What AlltoAll, Scatter and Gather cost. The library builds them from sends and receives, which run as a
-// pairwise exchange: one message to each other rank. Of a call of B total bytes, with the names above and for
-// each path of Ring:
+// The cost of AlltoAll, Scatter and Gather. The library builds them from sends and receives, which run as a
+// pairwise exchange: one message to each other rank. For a call of B total bytes and each path of Ring, with
+// the names above:
 //
 //   collective        latency beside base_us   bytes of the busiest port   bytes that leave the busiest node
 //   AlltoAll          (L-1) a + (n-L) b        (n-1)/n B                   L (n-L)/n B
 //   Scatter, Gather   (L-1) a + (n-L) b        (n-1)/n B, at the root      (n-L)/n B, at the root's node
 //
-// The transfer takes the longer of the two: the port has intra_gbps, the node has inter_gbps * min(1, L /
-// network_ranks). Each message pays a latency and all bytes pass one after the other, as in (p-1) alpha + n
-// beta of Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH"
-// (2005).
+// The transfer takes as long as the slower of the two: the port has intra_gbps, the node has inter_gbps *
+// min(1, L / network_ranks). Each message pays a latency and all bytes pass one after the other, as in (p-1)
+// alpha + n beta of Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in
+// MPICH" (2005).
 struct ExchangeCost {
   double latency_us = 0;
   double transfer_us = 0;

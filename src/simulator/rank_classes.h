@@ -45,7 +45,7 @@ struct JobClasses {
   std::vector<NodeClass> nodes;
 };
 
-// Returns the classes of a job. `apart`: every rank is a class of its own. This also holds for any job with
+// Returns the classes of a job. `apart`: every rank is a class of its own. The same holds for every job with
 // jitter.
 JobClasses ClassesOf(const SimulatedJob& job, bool apart = false);
 

@@ -19,8 +19,8 @@ class SharedLinks {
   explicit SharedLinks(std::vector<double> capacities);
 
   // Starts a transfer. `alone_ns` is how long it takes at full speed; a LinkUse has the bytes per nanosecond
-  // that it then uses of a link. The caller chooses `number`: small, and not that of a transfer that has not
-  // ended.
+  // that the transfer then uses of a link. The caller chooses `number`: small, and not that of a transfer
+  // that has not ended.
   void Begin(size_t number, int64_t now, int64_t alone_ns, std::vector<LinkUse> uses);
   // From now on the link has `share` (above 0) of its own capacity; the rest is taken by others' traffic.
   void SetShare(size_t link, int64_t now, double share);

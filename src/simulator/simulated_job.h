@@ -25,8 +25,8 @@ struct TransferDemand {
 struct SimulatedCollective {
   size_t layout = 0;  // it runs on the rank's communicator in SimulatedJob::layouts[layout]
   TransferDemand demand;
-  // The number of an earlier collective of the program whose result this one needs: on each rank it arrives
-  // no earlier than that one has ended, without the rank waiting for it. -1: none.
+  // The number of an earlier collective of the program whose result this one needs: on each rank this
+  // collective arrives no earlier than the end of the other one, for which the rank does not wait. -1: none.
   int64_t after = -1;
 };
 

@@ -33,9 +33,9 @@ struct PathCosts {
 };
 
 // The factor exp(log_factor) by which measured times differ from the formulas. It belongs to a configuration
-// with both parts known, to an algorithm whose protocol the library picks (protocol undefined), or to the
-// library's own choice (both undefined). Beyond the measured sizes and rank counts the nearest residual
-// counts.
+// whose algorithm and protocol are known, to an algorithm whose protocol the library picks (protocol
+// undefined), or to the library's own choice (both undefined). Beyond the measured sizes and rank counts the
+// nearest residual counts.
 struct Residual {
   Collective collective = Collective::kAllReduce;
   Algorithm algorithm = Algorithm::kUndefined;
@@ -68,7 +68,8 @@ struct StatedError {
 // A width of 0 is not known. stated_interval.h says which width a communicator has.
 struct StatedInterval {
   Collective collective = Collective::kAllReduce;
-  // The width at measured rank counts, for sizes between measured ones, and how many times it is judged by.
+  // The width at measured rank counts, for sizes between measured ones, and the number of measured times by
+  // which it is judged.
   double seen = 0;
   int seen_cells = 0;
   // The width at rank counts that a fit did not see, for a DistanceFrom of 1 to those that it saw.

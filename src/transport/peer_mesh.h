@@ -46,8 +46,8 @@ enum class Reach : uint8_t { kSelf, kSameProcess, kSameHost, kRemote };
 
 // One communicator owns the mesh, and its thread makes the exchanges. Functions that other threads may call
 // say so. Every exchange is collective: all ranks call it, in the same order. When a peer ends in the middle,
-// the exchange fails with kPeerFailed on the ranks that wait for that peer. After an exchange that failed,
-// the messages of that one may still arrive, so this rank makes no further one: it fails with kPeerFailed.
+// the exchange fails with kPeerFailed on the ranks that wait for that peer. After a failed exchange its
+// messages may still arrive, so this rank makes no further exchange: each later one fails with kPeerFailed.
 class PeerMesh {
  public:
   // Collective: connects this rank to all others. `names` are the names of all ranks' listeners, by rank.

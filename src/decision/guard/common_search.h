@@ -35,8 +35,8 @@ struct JoiningKey {
 // left out if only keys with less than a third of the bytes can use it.
 std::vector<ProbeCandidate> CommonCandidates(const std::vector<JoiningKey>& keys);
 
-// A config, and the effect on a step that findings of other jobs, the policy or steps before a change of the
-// fabric promise before any step of the present search has used it.
+// A config, and the effect on a step that is expected of it before any step of the present search has used
+// it. The expectation comes from findings of other jobs, the policy, or steps before a change of the fabric.
 struct Belief {
   CollectiveConfig config;
   StepEffect expected;
@@ -79,11 +79,11 @@ class CommonSearch {
   void Refill(const StepExperiment& experiment);
   // Returns the leader: the open arm whose steps look fastest, if they look much faster than those of the
   // keys' choices. Most steps use the leader. A few others use its challengers, which are configs of other
-  // pairs of algorithm and protocol with as many channels. All configs challenge a leader in which only steps
-  // before a change of the fabric let the search believe.
+  // pairs of algorithm and protocol with as many channels. If the search believes in the leader only because
+  // of steps before a change of the fabric, all configs are challengers.
   std::optional<CollectiveConfig> Leader(const StepExperiment& experiment) const;
   // Returns the estimated effect of an open arm, from the steps that used it. The estimate for the believed
-  // config also includes what its belief promises.
+  // config also includes the belief's expectation.
   StepEffect Known(const CollectiveConfig& config, const StepExperiment& experiment) const;
   // Returns the leader if it is surely faster than the keys' choices and no challenger is left that may be
   // better still. After a limited number of steps the leader wins without waiting for challengers.

@@ -38,7 +38,7 @@ constexpr double kPromisedGain = 0.05;
 constexpr double kPromisedErrors = 1;
 
 // Two runs in one place count as alike if their slowness differs by at most this many octaves. A busy host
-// alone makes calls half as slow again, so a smaller limit would take it for another fabric.
+// alone makes calls take 1.5 times as long, and a smaller limit would take such a host for another fabric.
 constexpr double kLikeSlowness = 1;
 
 double Squared(double value) {

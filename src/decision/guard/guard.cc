@@ -18,8 +18,9 @@ constexpr size_t kMaxKeysBesideCarried = 300;
 // After this many choices of the policy were revoked as slower than NCCL's, new keys begin with NCCL's choice
 // and not with the policy's.
 constexpr int kLossesOfPolicy = 2;
-// The first step that draws arms comes this many calls, or steps if that is sooner, after the proposal. The
-// ranks mostly agree on the version in that time. If they need longer, the first draws are missed.
+// The first step that draws arms comes kCallsToAgree calls or kStepsToAgree steps after the proposal,
+// whichever is sooner. The ranks mostly agree on the version in that time. If they need longer, the first
+// draws are missed.
 constexpr uint64_t kCallsToAgree = 32;
 constexpr uint64_t kStepsToAgree = 4;
 // A choice is revoked when steps with NCCL's choice are faster by this many standard errors. After n blocks
@@ -413,8 +414,8 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
   if (!done.revocation) adopt_from_ns_ = now_ns + kGuardAdoptionSpacingNs;
 }
 
-// The effect of an adoption is that of its steps as trials. If no or few steps have tried a choice, it has
-// none.
+// The expected effect of an adoption is what steps showed when they tried the adopted configs. It is not
+// known if too few steps have tried one of the configs.
 void Guard::AwaitVersion(const Proposal& proposal) {
   const auto known = [](const SeenConfig& seen) {
     const bool is_known = seen.steps > 0 && seen.effect.error <= kKnownEffect;

@@ -317,8 +317,8 @@ class Guard {
   // Number of steps from one use of a challenger to the next. The first arm is the leader of
   // proposed_common_.
   uint16_t ChallengerSpacing(const std::vector<CollectiveConfig>& leader_first) const;
-  // Mean of what a use of these common arms is expected to cost beside a use of `other`, as the log of the
-  // step's time ratio. `unknown` stands for the cost of an untried one.
+  // Mean expected cost of using one of these common arms in place of `other`, as the log of the step's time
+  // ratio. `unknown` is the assumed cost of an untried arm.
   double LossTogether(const std::vector<CollectiveConfig>& arms, const CollectiveConfig& other,
                       double unknown) const;
   double ExpectedLoss(const GuardedKey& key, const KeyPlan& entry) const;
@@ -373,9 +373,9 @@ class Guard {
   Proposal Propose(bool revocation, GuardReason reason);
   // Notes what begins with the first call of the version that was just committed; called before TakeUp.
   void AwaitVersion(const Proposal& proposal);
-  // If this is the first call of an awaited version, tells the watches of steps what its choices are expected
-  // to change. Calls of earlier versions are no evidence about a changed fabric, so the experiment begins
-  // here.
+  // If this is the first call of an awaited version, tells the watches of steps how much its choices are
+  // expected to change a step. Calls of earlier versions are no evidence about a changed fabric, so the
+  // experiment begins here.
   void BeginVersion(const GuardedCall& call);
   // Updates a key to its entry in the committed plan.
   void TakeUp(const KeyPlan& entry);
@@ -401,7 +401,7 @@ class Guard {
   int64_t searching_from_ns_ = -1;  // when the job's first experiment began; below 0: none began yet
   int64_t newest_ns_ = 0;           // when the newest call was issued
   uint64_t newest_call_ = 0;
-  std::optional<uint64_t> newest_gather_;  // number of the newest call that does not reduce
+  std::optional<uint64_t> newest_gather_;  // number of the newest call of a collective without reduction
   uint64_t period_of_grid_ = 0;            // calls in a step when the experiment began
   uint64_t misfits_ = 0;                   // calls in a row during which steps had another number of calls
   // Steps and blocks of the experiment that JudgeArms has seen.
@@ -435,8 +435,8 @@ class Guard {
   std::optional<Belief> used_before_;
   // Findings of the common search that ended last.
   std::vector<std::pair<FindingKey, StepFinding>> kept_findings_;
-  // True while an experiment that follows a change of the fabric compares with NCCL's own choice those
-  // choices that steps had proved before the change.
+  // True while an experiment after a change of the fabric compares NCCL's own choice with the choices that
+  // steps had proved before the change.
   bool proves_again_ = false;
   // The result of the common search in this experiment: the config that all keys adopted, and its effect on a
   // step. Without one the effect is 0.
@@ -461,7 +461,7 @@ class Guard {
   TablePlan plan_;
   uint32_t version_ = 1;
   std::optional<Proposal> proposed_;
-  // The three counts below are of changes of the fabric: noticed, answered by a committed version, and
+  // The three counts below count changes of the fabric: noticed, answered by a committed version, and
   // answered by the pending proposal. With counts, a change that comes while a proposal is pending is not
   // lost.
   bool regime_changed() const { return regime_changes_ != answered_changes_; }

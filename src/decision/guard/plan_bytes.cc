@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Little-endian, in the order of docs/formats/table_plan.md: a header of 29 bytes with 3 more for each common
-// arm, 9 bytes a key with 3 more for each arm, a checksum of 8 bytes. No length field can make a reader
-// allocate more than a message of the largest size needs.
+// arm, 9 bytes for each key with 3 more for each of its arms, a checksum of 8 bytes. No length field can make
+// a reader allocate more than a message of the largest size needs.
 #include "src/decision/guard/table_plan.h"
 
 #include <algorithm>

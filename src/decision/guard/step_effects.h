@@ -23,7 +23,7 @@ class StepEffects {
     uint64_t number = 0;  // number of the call on its communicator
     int64_t issued_ns = 0;
     // Nanoseconds by which the call took longer than a call of the key's choice; 0 for calls of the choice,
-    // and if not known.
+    // or if the excess is not known.
     double excess_ns = 0;
     bool excess_is_known = true;  // false: the call used another config and was not timed
   };

@@ -20,7 +20,8 @@ constexpr double kLongStep = 2;
 // A long step counts as at most this many usual steps. One channel in place of 16 makes a step many times as
 // long.
 constexpr double kMaxOfLongStep = 32;
-// Arms do not pay for as many long steps as stalls alone would cause with this probability at most.
+// With this probability, stalls alone cause at most a certain number of long steps. Arms do not pay for that
+// many.
 constexpr double kStallsShare = 0.95;
 
 // Least weight of a new step in Averages::step_ns and, to follow more slowly, in Averages::usual_ns.
@@ -104,9 +105,9 @@ std::optional<double> StepExperiment::End(const GuardedCall& next, uint64_t numb
 }
 
 // A step is timed by the device's clock if the device stamps steps. A host that runs ahead issues a step's
-// calls when it has room for them, so the host's and the device's times must not mix. A step without a stamp
-// is left out, unless the device has not stamped any step for kDeviceSilence steps. A stamp that is not later
-// than the one before counts as none.
+// calls whenever its queue has room, so the host's and the device's times must not mix. A step without a
+// stamp is left out, unless the device has not stamped any step for kDeviceSilence steps. A stamp that is not
+// later than the one before counts as none.
 int64_t StepExperiment::TimeUntil(const GuardedCall& next) {
   if (now_.begun_ns >= 0 && next.begun_ns > now_.begun_ns) {
     if (clock_.awaits_device == 0) ChangeClock();

@@ -36,8 +36,8 @@ struct SeenConfig {
   uint32_t steps = 0;    // steps that used it
   uint32_t blocks = 0;   // number of blocks in which at least one step used it
   double first_off = 0;  // log of the first step that used the config over the mean step's time
-  // By how many usual steps those of the block under way took longer that used the config, compared with the
-  // block's steps without arms. Each step counts as at most kMaxOfOneStep of that.
+  // The extra time of those steps of the block under way that used the config, in usual steps, compared with
+  // the block's steps without arms. Each step adds at most kMaxOfOneStep.
   double block_excess = 0;
 };
 

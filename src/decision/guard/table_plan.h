@@ -80,8 +80,8 @@ struct TablePlan {
   // most kMaxArmsOfPlan; never NCCL's own choice.
   std::vector<CollectiveConfig> common;
   uint16_t common_spacing = 1;  // number of steps from one use of a common arm to the next; not 0
-  // Above 0: the first common arm leads, because it looks good. All steps use it except one of so many, which
-  // uses none, and one of common_spacing, which uses one of the other common arms in turn.
+  // Above 0: the first common arm leads, because it looks good. All steps use it, with two exceptions: one
+  // step of common_pause uses no arm, and one of common_spacing uses one of the other common arms in turn.
   uint16_t common_pause = 0;
 };
 
@@ -104,7 +104,7 @@ uint32_t KeyCode(const TableKey& key);
 // The config that a call uses.
 struct PlannedUse {
   CallUse use = CallUse::kChoice;
-  int arm = -1;  // index in KeyPlan::arms; -1: none of them. NCCL's own as an arm is a default sample
+  int arm = -1;  // index in KeyPlan::arms; -1: none of them. an arm that is NCCL's choice is a default sample
   CollectiveConfig config;  // of a trial
 
   friend bool operator==(const PlannedUse&, const PlannedUse&) = default;

@@ -39,8 +39,8 @@ constexpr double kLeastSkewEffect = 0.182;
 constexpr double kNoiseTimes = 5;
 // If an effect proves to be noise, the assumed deviation is raised to the effect divided by this.
 constexpr double kAdmittedTimes = 3;
-// A verification ends without a result after this many samples in a row that lack the time it needs, transfer
-// or skew. The ranks have then stopped reporting.
+// A verification ends without a result after this many samples in a row that lack the transfer time or skew
+// for which it waits. The ranks have then stopped reporting.
 constexpr size_t kSamplesInVain = 128;
 // If a stream has fewer calls in a verification, its own median is useless, and the median of all calls is
 // used.

@@ -171,7 +171,7 @@ struct Counts {
   uint32_t findings = 0;
 };
 
-// Returns the counts, which fill the file exactly.
+// Returns the numbers of entries and findings. It is an error if they do not fill the file exactly.
 Result<Counts> CheckHeader(std::span<const std::byte> bytes) {
   if (bytes.size() < kHeaderBytes + kTrailerBytes) return Damaged(bytes.size(), "cut short");
   if (bytes.size() > kMaxBytes) return Damaged(kMaxBytes, "longer than any site store");

@@ -124,11 +124,11 @@ class SwitchLeader {
   std::vector<uint8_t> lost_;  // by rank: 1 while it is gone
   int n_lost_ = 0;
   // Distance computes the boundary from these three, in calls of the leader's rank: the call at which the
-  // ranks were asked, the longest round trip, and how far a rank was ahead.
+  // ranks were asked, the longest round trip, and how far another rank was ahead.
   uint64_t asked_at_ = 0;
   uint64_t round_trip_ = 0;
   uint64_t run_ahead_ = 0;
-  // Times: when the attempt began, when to repeat it, and from when on an adoption may begin.
+  // Points in time: when the attempt began, when to repeat it, and from when on an adoption may begin.
   int64_t begun_ns_ = 0;
   int64_t repeat_ns_ = 0;
   int64_t adopt_from_ns_ = 0;

@@ -16,7 +16,7 @@
 
 namespace dynamiccl {
 
-// The most live values of a communicator, because one control message carries all of them.
+// A communicator has at most this many live values, because one control message carries all of them.
 inline constexpr size_t kMaxAgreedValues = 64;
 inline constexpr size_t kMaxValueNameBytes = 31;
 // The name of the live value that holds the agreed MemoryPressure as a number

@@ -83,7 +83,7 @@ ControlToken SituationToken(const ControlToken& communicator, const CallSituatio
 // Returns a rendezvous point's root token for ranks that know only the secret.
 ControlToken RootOfSecret(const ControlSecret& secret);
 // Returns the secret for ids without a block. It is derived from the id, so exactly the holders of the id
-// know it.
+// know the secret.
 ControlSecret SecretOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 
 // The subject of a vote. The leader waits longer in a vote about a communicator or its init than in one about
@@ -180,7 +180,7 @@ enum class ControlKind : uint16_t {
 inline constexpr size_t kMaxMessageBytes = 8192;
 // The most bytes of a plan; the rest of the message is for its other fields.
 inline constexpr size_t kMaxPlanBytes = kMaxMessageBytes - 256;
-// The most times in one message, 25 bytes each.
+// One message holds at most this many measured times of calls, of 25 bytes each.
 inline constexpr size_t kMaxTimes = 300;
 // Magic, version, kind and length of the body.
 inline constexpr size_t kMessageHeaderBytes = 12;

@@ -38,7 +38,7 @@ inline constexpr int kKeptCheckpoints = 16;
 class DecisionDigest {
  public:
   // Issuing thread: call `number` begins. If NCCL refused a call, the call begins again with the same number,
-  // and the decisions of its first attempt leave the digest again.
+  // and the decisions of the first attempt are removed from the digest.
   void Begin(uint64_t number) {
     last_ = kNothing;
     if (number == call_) {

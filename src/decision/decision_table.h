@@ -37,8 +37,8 @@ class DecisionTable {
   // the same new key at once may both compute it, with the same result.
   CollectiveConfig Lookup(const TableKey& key, const ConfigMask& allowed);
 
-  // Returns what Lookup would return, and leaves the table as it is: for questions that not every rank may
-  // ask.
+  // Returns what Lookup would return, but does not change the table. Use it for questions that possibly not
+  // every rank asks.
   CollectiveConfig Peek(const TableKey& key, const ConfigMask& allowed) const;
 
   // Number of entries that exist.

@@ -27,7 +27,7 @@ struct ncclComm {
   std::atomic<uint64_t> users{0};  // number of HandleUse objects
   bool blocking = true;
   uint64_t process = 0;  // ProcessToken() of the process that made the handle
-  // Null until the communicator has been made, and for good if making it failed.
+  // Null until the communicator has been made; stays null if that failed.
   std::shared_ptr<dynamiccl::hostccl::Communicator> communicator;
   // For a non-blocking handle: the result of its latest call, or ncclInProgress while that call runs.
   std::atomic<ncclResult_t> state{ncclSuccess};

@@ -30,7 +30,7 @@ constexpr SoftwareCost kSoftwareCosts[] = {
     {Algorithm::kNvls, Protocol::kSimple, 0.95, 0.67}, {Algorithm::kNvlsTree, Protocol::kSimple, 0.95, 0.67},
     {Algorithm::kPat, Protocol::kSimple, 0.95, 0.58},
 };
-// Bandwidths from the same calibration over one channel, in 1e9 bytes a second: of Ring/LL, Ring/LL128 and
+// Bandwidths from the same calibration over one channel, in 1e9 bytes per second: of Ring/LL, Ring/LL128 and
 // Tree/Simple.
 constexpr double kLLGbps = 2.78;
 constexpr double kLL128Gbps = 4.51;

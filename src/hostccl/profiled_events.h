@@ -71,7 +71,7 @@ class LaunchEvents {
   ~LaunchEvents();
 
  private:
-  // Each of these starts its events if the plugin wants one of them.
+  // Each of these starts its events if the plugin wants at least one of these events.
   void StartLaunch(int mask, void* group_api, cudaStream_t stream);
   void StartCollective(CollectiveOperation& operation);
   void StartTransfer(Transfer& transfer, bool sends);

@@ -113,8 +113,8 @@ typedef enum {
 // Values of a structure's first words, by which the library detects a structure that was not initialised.
 #define NCCL_API_MAGIC 0xcafebeef
 #define NCCL_SIM_INFO_MAGIC 0x74685283
-// The release whose structures are declared here, as their `version` member states it. What ncclGetVersion
-// reports is another number (src/hostccl/emulated_release.h).
+// The release whose structures this header declares; the structures state it in their `version` member. What
+// ncclGetVersion reports is another number (src/hostccl/emulated_release.h).
 #define DYNAMICCL_NCCL_API_VERSION 23203
 
 // The structures carry NVIDIA's tags, which name the release that last changed them. Every structure only

@@ -46,7 +46,8 @@ struct StructureThresholds {
 
 // Boosted trees, which the config agent uses beside the networks. Every tree is complete and kTreeDepth
 // levels deep. The children of node i are 2i + 1 and 2i + 2; an input below the node's threshold goes to the
-// first. If a branch was shorter in the trained tree, all leaves below its end have its value.
+// first. If a branch ended earlier in the trained tree, all leaves below that end have the value of the
+// branch.
 inline constexpr int kTrees = 128;
 inline constexpr int kTreeDepth = 5;
 inline constexpr int kTreeNodes = (1 << kTreeDepth) - 1;

@@ -83,7 +83,7 @@ class VisitedStates {
   }
   // Reports that `call` led to `state`, after Follow returned null.
   void AddTransition(const CollectiveCall& call, const StructureState& state);
-  // Forgets everything, and keeps the memory.
+  // Forgets all states, but does not free their memory.
   void Forget();
   // Call this for communicators that are gone. It returns the memory of the states to the system, while the
   // addresses stay valid. Any thread may call it, even while another one is inside Follow or AddTransition:

@@ -12,7 +12,7 @@
 namespace dynamiccl {
 
 // The links of one simulation, which owns it; one thread. Times are int64 nanoseconds and never go back;
-// capacities are bytes a nanosecond (1e9 bytes a second). Only transfers that share a crowded link with a
+// capacities are bytes per nanosecond (1e9 bytes per second). Only transfers that share a crowded link with a
 // change get new speeds, so that large simulations stay fast.
 class SharedLinks {
  public:

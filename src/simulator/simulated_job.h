@@ -13,7 +13,7 @@ namespace dynamiccl {
 // Holds what one collective asks of the links. Undisturbed it takes latency_ns + transfer_ns from the arrival
 // of its last rank.
 struct TransferDemand {
-  int64_t latency_ns = 0;    // passes whatever else is on the links
+  int64_t latency_ns = 0;    // does not depend on what else is on the links
   int64_t transfer_ns = 0;   // at full speed
   double port_bytes = 0;     // sent by each member through its own port
   double network_bytes = 0;  // leaving each node of the communicator; 0 inside one node
@@ -74,7 +74,7 @@ struct NetworkLoad {
 struct SimulatedJob {
   int32_t n_ranks = 1;
   int32_t ranks_per_node = 1;  // neighbouring ranks; the last node may have fewer
-  double port_gbps = 1;        // of each rank, one direction; 1e9 bytes a second
+  double port_gbps = 1;        // of each rank, one direction; 1e9 bytes per second
   double network_gbps = 1;     // of each node, one direction, all its links to other nodes together
   std::vector<RankProgram> programs;
   std::vector<uint32_t> program_of_rank;  // empty: all ranks run the first program

@@ -24,7 +24,7 @@ struct PathCosts {
   double base_us = 0;       // of a call of any size
   double intra_hop_us = 0;  // of a step to a rank of the same node
   double inter_hop_us = 0;  // of a step to another node
-  double intra_gbps = 0;    // 1e9 bytes a second inside a node; 0: the path does not exist
+  double intra_gbps = 0;    // 1e9 bytes per second inside a node; 0: the path does not exist
   double inter_gbps = 0;    // between nodes; 0: the same as intra
   double channel_gbps = 0;  // the most that one channel carries; 0: one channel carries all
 
@@ -136,7 +136,7 @@ Result<System> ReadSystemFile(const std::string& path);
 
 inline constexpr std::string_view kSystemSealPrefix = "# xxh3 ";
 // Stands in place of the digits in a file written by hand. The hash is then not compared, but the line must
-// be there.
+// exist.
 inline constexpr std::string_view kUncheckedSeal = "unchecked";
 
 // Returns the hash digits for `text`, which is everything before the last line.

@@ -112,7 +112,7 @@ class PeerMesh {
   std::vector<std::shared_ptr<ThreadMailbox>> threads_;  // null except for threads of this process
   std::vector<std::atomic<bool>> departed_;
   std::vector<std::atomic<bool>> remote_ends_;
-  bool exchanging_ = false;  // true in an exchange, and for good after one that failed
+  bool exchanging_ = false;  // true in an exchange, and always after a failed exchange
   ForkGuard fork_guard_;     // of sockets_; destroyed before them
 };
 

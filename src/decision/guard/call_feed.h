@@ -48,7 +48,7 @@ class CallFeed {
     calls_[written % kPlaces] = call;
     written_.store(written + 1, std::memory_order_release);
   }
-  // Control thread only. Returns false, and leaves `call` as it was, if the ring is empty.
+  // Control thread only. Returns false and does not change `call` if the ring is empty.
   bool Pop(DecidedCall& call) {
     const uint64_t read = read_.load(std::memory_order_relaxed);
     if (read == written_.load(std::memory_order_acquire)) return false;

@@ -30,7 +30,8 @@ constexpr ArmPatience kPatienceAtFirst{
 // Patience with an arm in the second round. If steps vary by more than kUsualNoise, small gains take longer
 // to show, so all arms are tried again, and an arm that looks slow is given up only when the standard error
 // of its effect is at most 4 %. Arms that the first round gave up after one use are tried once more, except
-// those that made a step three times as long (1.1 is log(3)), because a second use of them may cost too much.
+// those that made a step three times as long (1.1 is log(3)), because a second use of such an arm may cost
+// too much.
 constexpr double kHopelessFirstUse = 1.1;
 constexpr ArmPatience kPatienceLater{.worthwhile = kSoughtGain,
                                      .uses_to_show = 2,
@@ -51,8 +52,8 @@ constexpr double kWaitedErrors = 2;
 constexpr double kStillBelieved = 0.02;
 
 // A config that most keys used before a change of the fabric is given up if at least kUsesToContradict steps
-// have used it and its estimated gain is below kKeptOfGain of the gain before the change. With a small gain
-// it would lead a narrow search, and a changed fabric calls for a wide one.
+// have used it and its estimated gain is below kKeptOfGain of the gain before the change. Otherwise a config
+// with a small gain would lead a narrow search, although a changed fabric calls for a wide search.
 constexpr uint32_t kUsesToContradict = 2;
 constexpr double kKeptOfGain = 0.5;
 

@@ -60,8 +60,8 @@ class CommonSearch {
   // promise.
   void Believe(const Belief& belief) { belief_ = belief; }
   const std::optional<Belief>& belief() const { return belief_; }
-  // The circumstances in which configs are expected to have an effect. Nothing until times of calls show
-  // them.
+  // The circumstances in which configs are expected to have an effect. Not set until times of calls show the
+  // circumstances.
   void Know(const std::optional<Circumstances>& circumstances) { circumstances_ = circumstances; }
   const std::optional<Circumstances>& circumstances() const { return circumstances_; }
   bool began() const { return search_.began(); }

@@ -25,8 +25,8 @@ constexpr uint64_t kCallsToAgree = 32;
 constexpr uint64_t kStepsToAgree = 4;
 // A choice is revoked when steps with NCCL's choice are faster by this many standard errors. After n blocks
 // of steps more are needed, by the factor 1 + kFewBlocks / n: only one step in 32 uses NCCL's choice beside a
-// proven one, so a single odd step weighs much at first. After a change of the fabric n counts steps with
-// NCCL's choice, because every second step uses it then, and one block says much.
+// proven one, so a single odd step weighs much at first. After a change of the fabric, n counts steps with
+// NCCL's choice instead of blocks: every second step then uses NCCL's choice, so one block says much.
 constexpr double kRevokedErrors = 3;
 constexpr double kFewBlocks = 3;
 // Once the common search has ended with a gain, a key tries this many arms at a time, because little is left
@@ -166,8 +166,8 @@ void Guard::Account(const GuardedCall& call, const GuardedKey& key) {
   if (timed) timing_ns_ += options_.timing_cost * static_cast<double>(call.transfer_ns);
 }
 
-// A choice that makes steps faster may take longer itself. So while steps judge a choice, the times of its
-// calls revoke it only if they are several times NCCL's.
+// A choice that makes steps faster may take longer itself. So while steps judge a choice, the durations of
+// its calls revoke it only if they are several times as long as NCCL's.
 bool Guard::MustRevoke(const GuardedKey& key) const {
   if (key.choice().leaves_nccl_alone() || !key.drawn()) return key.MustRevoke();
   const SeenConfig nccl = experiment_.Seen(KeyCode(key.key()), kLeaveNcclAlone, key.choice());

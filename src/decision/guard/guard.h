@@ -199,7 +199,7 @@ class Guard {
   // The plan in use, and the number of its table version.
   const TablePlan& plan() const { return plan_; }
   uint32_t version() const { return version_; }
-  // The state of the fabric as last reported. Late ranks do not change it.
+  // The state of the fabric, as the detector reported it last. Late ranks do not change this state.
   Regime fabric() const { return detector_.fabric(); }
   const TimingDetector& detector() const { return detector_; }
   const StepPeriod& steps() const { return steps_; }
@@ -300,7 +300,7 @@ class Guard {
   bool NeedsOtherPace(const std::vector<CollectiveConfig>& next) const;
   // True if the version in use has arms that do not look like a gain.
   bool ArmsMayCost() const;
-  // Share of a step's time that the config saves which all keys adopted; 0 if they adopted none.
+  // The share of a step's time that is saved by the config which all keys adopted; 0 if they adopted none.
   double CommonGain() const { return 1 - std::exp(common_seen_.effect.mean); }
   // Returns the nanoseconds that adopted choices have saved in this job, compared with NCCL's choice.
   double SavedNs() const;

@@ -68,7 +68,7 @@ constexpr uint16_t kProvingSpacing = 2;
 constexpr double kKnownError = 0.02;
 constexpr uint16_t kWatchSpacing = 32;
 
-// True if the key tries nothing, and NCCL's choice is used in some steps to compare the key's choice with it.
+// True if the key tries nothing, and some steps use NCCL's choice only for comparison with the key's choice.
 bool WatchesOnly(const KeyPlan& entry) {
   return entry.arms.size() == 1 && entry.arms[0].leaves_nccl_alone();
 }

@@ -80,7 +80,7 @@ class KeySearch {
   void Restart();
   // Allows configs to be tried once more that were given up after a single use, because that use may only
   // have set up connections. Leaves out configs whose use made a step longer by `most` or more, in logs.
-  // Returns false if there are none.
+  // Returns false if there are no such configs.
   bool GiveSecondUse(const SeenOf& seen, double most);
 
   const std::vector<CollectiveConfig>& open() const { return open_; }

@@ -23,7 +23,7 @@ constexpr size_t kKeyBytes = 9;
 constexpr size_t kConfigBytes = 3;
 // The most bytes of a plan: what the control plane carries with Prepare (docs/formats/control_plane.md).
 constexpr size_t kMaxBytes = 7936;
-// One byte of a key holds the number of its arms in the lower bits and its flags above them.
+// One byte of a key holds the number of the key's arms in the lower bits, and the key's flags above them.
 constexpr int kArmBits = 4;
 constexpr uint8_t kSteady = 1, kJoins = 2;
 static_assert(kMaxArmsOfPlan < 1 << kArmBits);

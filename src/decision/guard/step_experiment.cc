@@ -14,8 +14,8 @@
 namespace dynamiccl {
 namespace {
 
-// A step that takes more than this many times the usual time is a long step. It is counted apart (LongSteps),
-// because it may be a stall.
+// A step that takes more than this many times the usual time is a long step. It is counted separately
+// (LongSteps), because it may be a stall.
 constexpr double kLongStep = 2;
 // A long step counts as at most this many usual steps. One channel in place of 16 makes a step many times as
 // long.
@@ -107,7 +107,7 @@ std::optional<double> StepExperiment::End(const GuardedCall& next, uint64_t numb
 // A step is timed by the device's clock if the device stamps steps. A host that runs ahead issues a step's
 // calls whenever its queue has room, so the host's and the device's times must not mix. A step without a
 // stamp is left out, unless the device has not stamped any step for kDeviceSilence steps. A stamp that is not
-// later than the one before counts as none.
+// later than the one before it is ignored.
 int64_t StepExperiment::TimeUntil(const GuardedCall& next) {
   if (now_.begun_ns >= 0 && next.begun_ns > now_.begun_ns) {
     if (clock_.awaits_device == 0) ChangeClock();

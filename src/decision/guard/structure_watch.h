@@ -35,7 +35,7 @@ class StructureWatch {
  private:
   uint32_t changes_ = 0;
   ZeroStage stage_ = ZeroStage::kUnknown;
-  // The two values above as they were when the last experiment began.
+  // The values of changes_ and stage_ when the last experiment began.
   uint32_t changes_before_ = 0;
   ZeroStage stage_before_ = ZeroStage::kUnknown;
   std::set<uint64_t> searched_;  // digests of steps and stages on which experiments began

@@ -29,8 +29,8 @@ namespace dynamiccl {
 inline constexpr uint32_t kDenseCalls = 48;
 inline constexpr uint32_t kDensePeriod = 2;
 // Among the first kCalmCalls calls of a key whose choice is NCCL's and that has no arms, one in kCalmPeriod
-// is timed. These are the 24 times from which the timing detector learns (TimeReference::kLearnt). No choice
-// is at risk, so more times are not needed.
+// is timed. The timing detector learns from these 24 measured times (TimeReference::kLearnt). No choice is at
+// risk, so no further times are needed.
 inline constexpr uint32_t kCalmCalls = 96;
 inline constexpr uint32_t kCalmPeriod = 4;
 // After the dense calls, up to this ordinal, one call in kMiddlePeriod is left to NCCL and is timed together
@@ -95,7 +95,7 @@ constexpr bool NeedsOtherArms(size_t in_use, size_t still) {
 // The place of a call among the calls of its communicator and of its key.
 struct PlaceInVersion {
   uint32_t ordinal = 0;  // number of calls of its key before it under its version
-  uint64_t call = 0;     // its number on the communicator, whatever the version
+  uint64_t call = 0;     // number of the call on the communicator, across versions
 };
 
 // Returns a number below 2^19 for the key. Equal keys have equal codes on all ranks.
@@ -104,7 +104,7 @@ uint32_t KeyCode(const TableKey& key);
 // The config that a call uses.
 struct PlannedUse {
   CallUse use = CallUse::kChoice;
-  int arm = -1;  // index in KeyPlan::arms; -1: none of them. an arm that is NCCL's choice is a default sample
+  int arm = -1;  // index in KeyPlan::arms; -1: none of them. NCCL's choice as an arm counts as a sample
   CollectiveConfig config;  // of a trial
 
   friend bool operator==(const PlannedUse&, const PlannedUse&) = default;

@@ -70,8 +70,8 @@ struct Circumstances {
 };
 
 // The subject of a finding: a kind of job at a place, and a config that all large calls of the job used in
-// the same steps. For NCCL's own choice, algorithm and protocol are kUndefined; its finding has no effect and
-// only keeps the circumstances.
+// the same steps. For NCCL's own choice, algorithm and protocol are kUndefined; its finding states no effect
+// and only stores the circumstances.
 struct FindingKey {
   SitePlace place;
   uint8_t collectives = 0;  // bit c is set: the job calls the collective with NCCL's number c

@@ -289,7 +289,7 @@ Status AddToSiteStore(const std::string& path, const SiteStore& learnt, int64_t 
     }
     store = SiteStore();
   }
-  // A file of another format version is left as it is, for the build that wrote it.
+  // A file of another format version is not changed, so that the build that wrote it can still read it.
   if (!store) return tl::unexpected<Error>(store.error());
   store->Learn(learnt);
   store->Age(now_s);

@@ -108,7 +108,7 @@ class SwitchLeader {
   int FirstSilent() const;
   void Measure(const SwitchMessage& answer, uint64_t own_calls);
 
-  // The request that waits or is being attempted, and the request of attempt_, which may be an older one.
+  // The request that waits or is being attempted, and the request of attempt_, which may be an older request.
   std::optional<SwitchRequest> wanted_;
   SwitchRequest attempted_;
   bool preparing_ = false;         // attempt_ has no verdict yet

@@ -95,7 +95,7 @@ enum class VoteKind : uint8_t { kCommunicator = 0, kSituation = 1, kInit = 2, kS
 // A rank's pledge in a vote, or its refusal to take part.
 struct PledgeMessage {
   ControlToken root{};
-  ControlToken communicator{};  // or a SituationToken
+  ControlToken communicator{};  // the communicator's token, or a SituationToken
   int32_t member = 0;
   int32_t n_ranks = 0;
   std::string declines;  // why this rank takes no part; empty: it takes part
@@ -132,7 +132,7 @@ struct TableContents {
 struct TableSwitchMessage {
   ControlToken communicator{};
   SwitchMessage message;
-  TableContents table;  // kPrepare only
+  TableContents table;  // set in kPrepare only
 };
 
 // Tells the leader what a rank has decided on a communicator so far, in the form of digests.

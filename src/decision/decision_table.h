@@ -19,7 +19,7 @@ namespace dynamiccl {
 struct TableKey {
   Collective collective = Collective::kAllReduce;  // one of the tunable ones
   SizeClass size_class;
-  Role role = Role::kUnknown;  // as recognised
+  Role role = Role::kUnknown;  // the role that the policy recognised
 };
 
 // Computes an entry. The function must be thread-safe, and pure in its arguments and in values that all ranks

@@ -21,7 +21,7 @@ struct SoftwareCost {
   Algorithm algorithm;
   Protocol protocol;
   double base_us;
-  double hop_us;  // without the latency of the link
+  double hop_us;  // software cost of one hop, without the link's latency
 };
 constexpr SoftwareCost kSoftwareCosts[] = {
     {Algorithm::kTree, Protocol::kLL, 1.27, 0.21},     {Algorithm::kTree, Protocol::kLL128, 1.03, 0.48},

@@ -32,8 +32,8 @@ inline constexpr int kGoldenPerAgent = 128;  // golden vectors of each agent
 // The scales and thresholds of the structure agent. Logits have kTokenFractionBits fraction bits. The struct
 // is one section of the file: order and type of the members are the format.
 struct StructureThresholds {
-  int32_t gate_fraction_bits = 0;  // of gate_weights
-  int32_t head_fraction_bits = 0;  // of head_weights
+  int32_t gate_fraction_bits = 0;  // fraction bits of gate_weights
+  int32_t head_fraction_bits = 0;  // fraction bits of head_weights
   int32_t role_margin = 0;         // best logit minus second best, below which the answer is "unknown"
   int32_t phase_margin = 0;
   int32_t stage_margin = 0;
@@ -141,7 +141,7 @@ struct Policy {
   uint64_t training_data_id = 0;  // XXH3 over the hashes of the training files
   uint32_t min_nccl_version = 0;  // releases whose cost model served as prior, as NCCL_VERSION_CODE
   uint32_t max_nccl_version = 0;
-  Sha256Digest sha256{};  // of the file, set by reading and writing; ranks compare it
+  Sha256Digest sha256{};  // digest of the file, set by reading and writing; ranks compare it
   // Set when a file is read, after which the tensors do not change; null in a policy that is under
   // construction.
   std::shared_ptr<const StructureNetwork> structure_network;

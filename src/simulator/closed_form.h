@@ -90,11 +90,11 @@ class CollectiveTimes {
   struct Path {
     CollectiveConfig config;
     double latency_us = 0;
-    double us_per_byte = 0;          // with all channels
-    double channel_us_per_byte = 0;  // with one channel; 0: as with all
-    int row = -1;                    // in factors_; -1: no residual
+    double us_per_byte = 0;          // time per byte with all channels
+    double channel_us_per_byte = 0;  // time per byte with one channel; 0: the same as with all channels
+    int row = -1;                    // row of this path in factors_; -1: no residual
   };
-  using Factors = std::vector<float>;  // by size class
+  using Factors = std::vector<float>;  // residual factors by size class
 
   // Adds a path if the system knows it and the algorithm can do the collective.
   void AddPath(const System& system, Collective collective, Algorithm algorithm, Protocol protocol);

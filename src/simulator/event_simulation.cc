@@ -36,7 +36,7 @@ struct RankState {
   size_t next_action = 0;
   int64_t clock = 0;
   double compute_factor = 1;
-  std::vector<size_t> place;  // by collective: its place in the order of its communicator
+  std::vector<size_t> place;  // by collective: place of the collective in the order of its communicator
   // For each collective that was issued and not yet waited for: the nanoseconds of computing time that it
   // will still cost the rank.
   std::map<size_t, double> to_take;

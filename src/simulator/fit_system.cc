@@ -227,7 +227,7 @@ struct Row {
   double base_us[kProtocols];
   double intra_us[kProtocols];
   double inter_us[kProtocols];
-  double share[kProtocols];  // of the bus
+  double share[kProtocols];  // share of the bus's bandwidth
 };
 
 // In PAT's row intra_us is its work for each rank.

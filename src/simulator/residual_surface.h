@@ -37,7 +37,7 @@ class ResidualSurface {
     double log_formula;
     double LogTime() const { return log_formula + residual; }
   };
-  using Columns = std::map<double, Column>;  // by log2 of the number of ranks
+  using Columns = std::map<double, Column>;  // columns by log2 of the number of ranks
   Seen See(const Column& column, int n_ranks, uint64_t bytes) const;
   // Returns At below the least or above the largest column, of which `nearest` is the nearer one.
   double Beyond(Columns::const_iterator nearest, const CollectiveTimes& here, int n_ranks,

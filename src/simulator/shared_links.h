@@ -51,10 +51,10 @@ class SharedLinks {
   // A transfer under way.
   struct Transfer {
     std::vector<LinkUse> uses;
-    double left_ns = 0;  // of alone_ns
+    double left_ns = 0;  // the part of alone_ns that is left
     double speed = 1;
     int64_t settled_at = 0;
-    uint64_t version = 0;  // of its end in the queue; older entries are stale
+    uint64_t version = 0;  // version of its valid entry in the queue; older entries are stale
     bool active = false;
   };
   // An expected end. A change of speed queues a new one and leaves the old one stale.

@@ -14,7 +14,7 @@ namespace dynamiccl {
 // of its last rank.
 struct TransferDemand {
   int64_t latency_ns = 0;    // does not depend on what else is on the links
-  int64_t transfer_ns = 0;   // at full speed
+  int64_t transfer_ns = 0;   // time of the transfer at full speed
   double port_bytes = 0;     // sent by each member through its own port
   double network_bytes = 0;  // leaving each node of the communicator; 0 inside one node
 
@@ -58,7 +58,7 @@ struct CommunicatorLayout {
 // A rank that is slow or late.
 struct Straggler {
   int32_t rank = 0;
-  double compute_factor = 1;  // on every compute action, above 0 and at most 1e6
+  double compute_factor = 1;  // factor on every compute action, above 0 and at most 1e6
   int64_t late_ns = 0;        // how much later it begins
 };
 
@@ -73,9 +73,9 @@ struct NetworkLoad {
 // Describes a whole job. It is a plain value that the simulation only reads.
 struct SimulatedJob {
   int32_t n_ranks = 1;
-  int32_t ranks_per_node = 1;  // neighbouring ranks; the last node may have fewer
-  double port_gbps = 1;        // of each rank, one direction; 1e9 bytes per second
-  double network_gbps = 1;     // of each node, one direction, all its links to other nodes together
+  int32_t ranks_per_node = 1;  // neighbouring ranks share a node; the last node may have fewer
+  double port_gbps = 1;        // speed of each rank's port in one direction, 1e9 bytes per second
+  double network_gbps = 1;     // the same for each node, all its links to other nodes together
   std::vector<RankProgram> programs;
   std::vector<uint32_t> program_of_rank;  // empty: all ranks run the first program
   std::vector<CommunicatorLayout> layouts;

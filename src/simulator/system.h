@@ -21,11 +21,11 @@ namespace dynamiccl {
 // Costs of one (algorithm, protocol). Bandwidths are "bus" bandwidths: what one rank sends over its link in a
 // second, whatever the algorithm; they count for all channels together. closed_form.h has the formulas.
 struct PathCosts {
-  double base_us = 0;       // of a call of any size
-  double intra_hop_us = 0;  // of a step to a rank of the same node
-  double inter_hop_us = 0;  // of a step to another node
+  double base_us = 0;       // constant latency of a call
+  double intra_hop_us = 0;  // latency of a step to a rank of the same node
+  double inter_hop_us = 0;  // latency of a step to another node
   double intra_gbps = 0;    // 1e9 bytes per second inside a node; 0: the path does not exist
-  double inter_gbps = 0;    // between nodes; 0: the same as intra
+  double inter_gbps = 0;    // 1e9 bytes per second between nodes; 0: the same as inside a node
   double channel_gbps = 0;  // the most that one channel carries; 0: one channel carries all
 
   bool known() const { return intra_gbps > 0; }

@@ -113,7 +113,7 @@ class PeerMesh {
   std::vector<std::atomic<bool>> departed_;
   std::vector<std::atomic<bool>> remote_ends_;
   bool exchanging_ = false;  // true in an exchange, and always after a failed exchange
-  ForkGuard fork_guard_;     // of sockets_; destroyed before them
+  ForkGuard fork_guard_;     // guards sockets_; destroyed before them
 };
 
 }  // namespace dynamiccl

@@ -24,7 +24,7 @@ inline constexpr size_t kMaxCommonArms = 2;
 
 // A key that may take part in the common search.
 struct JoiningKey {
-  double share = 0;                               // of the bytes
+  double share = 0;                               // share of the communicator's bytes in calls of the key
   const std::vector<ProbeCandidate>* candidates;  // in the order of UnlikeFirst
 };
 

@@ -82,7 +82,7 @@ std::optional<StepEffect> ExpectedEffect(const SiteStore& store, const EffectQue
   }
   if (weights < kLeastWeight) return std::nullopt;
   const double all = weights + kPriorWeight;
-  const double spread = squares - Squared(sum) / weights;  // of the findings around their own mean
+  const double spread = squares - Squared(sum) / weights;  // around the mean of the findings
   const double variance = (spread + kPriorWeight * Squared(kPriorError)) / all;
   return StepEffect{sum / all, std::sqrt(variance * (1 + 1 / all))};
 }

@@ -458,7 +458,7 @@ void Guard::TakeUp(const KeyPlan& entry) {
   confirmed_.erase(code);
   const bool adopts = key.choice() != entry.choice;
   key.Use(entry.choice, !entry.arms.empty() || entry.joins);
-  if (adopts) key.SetProven();  // by steps or by an earlier run
+  if (adopts) key.SetProven();  // steps or an earlier run have proved the choice
   const auto search = proposed_searches_.find(code);
   if (search == proposed_searches_.end()) return;
   key.search() = std::move(search->second);

@@ -156,7 +156,7 @@ struct GuardOptions {
   // Answers whether earlier runs in this place began in like circumstances (BeganLike); null: nothing is
   // known.
   std::function<bool(const Circumstances& circumstances)> began_like{};
-  TablePlan first{};  // of the version in use when the guard begins, the same as on all ranks
+  TablePlan first{};  // plan of the version in use when the guard begins, equal on all ranks
 };
 
 // A key whose search ended, with the state of the fabric in which it ended.
@@ -392,7 +392,7 @@ class Guard {
   TimingDetector detector_;
   StepWatch step_watch_;
   StepWitness step_witness_;
-  uint32_t clock_changes_ = 0;  // of the experiment, when both last took a step
+  uint32_t clock_changes_ = 0;  // changes of the experiment's clock when both watches last took a step
   PaceWatch pace_;
   StepPeriod steps_;
   StructureWatch structure_;
@@ -416,9 +416,9 @@ class Guard {
   // awaited, the last one's number stands here, and the other members hold for all of them.
   struct Awaited {
     uint32_t version = 0;
-    bool answers_change = false;   // of the fabric
-    bool adopts = false;           // it changes choices
-    std::optional<double> effect;  // of the changed choices on a step, in logs; nothing: not known
+    bool answers_change = false;   // the version answers a change of the fabric
+    bool adopts = false;           // the version changes choices
+    std::optional<double> effect;  // effect of the changed choices on a step, in logs; nothing: not known
   };
   Awaited awaited_;
   // Table version of the last call that TakeStepOf saw.
@@ -451,7 +451,7 @@ class Guard {
     TableKey key;
     CollectiveConfig config;
   };
-  std::map<uint32_t, Confirmed> confirmed_;  // by KeyCode, until a committed version lists the key
+  std::map<uint32_t, Confirmed> confirmed_;  // by KeyCode; kept until a committed version lists the key
   // Choices of the version in use for keys that were never called, by KeyCode.
   std::map<uint32_t, CollectiveConfig> carried_;
   std::map<uint32_t, bool> settled_;         // KeyCode to "settled by an earlier run"
@@ -478,7 +478,7 @@ class Guard {
   int proposed_losses_ = 0;
   // Adoptions must wait until this time, on Tick's clock.
   int64_t adopt_from_ns_ = 0;
-  double bytes_ = 0;  // of all calls so far
+  double bytes_ = 0;  // bytes of all calls so far
   double total_ns_ = 0;
   std::array<double, kCriticalities> total_by_level_{};
   double timing_ns_ = 0;

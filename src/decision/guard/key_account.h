@@ -82,8 +82,8 @@ class KeyAccount {
 
   TimeLevel default_;
   TimeLevel choice_;
-  uint64_t calls_ = 0;          // in all
-  uint64_t calls_of_span_ = 0;  // since Restart
+  uint64_t calls_ = 0;          // number of all calls
+  uint64_t calls_of_span_ = 0;  // number of calls since Restart
   double total_ns_ = 0;
   // Mean time of NCCL's choice before the last Restart, in nanoseconds.
   double default_before_ns_ = 0;

@@ -40,7 +40,7 @@ class StepWitness {
   BlockNoise noise_;
   double first_ = 0;      // the level from which residuals are taken
   double before_ = 0;     // mean log before the suspicion
-  double sum_after_ = 0;  // of the steps after it
+  double sum_after_ = 0;  // sum of the logs of the steps after the suspicion
   size_t after_ = 0;      // number of steps still to come; 0: nothing is suspected
 };
 

@@ -105,7 +105,7 @@ uint32_t KeyCode(const TableKey& key);
 struct PlannedUse {
   CallUse use = CallUse::kChoice;
   int arm = -1;  // index in KeyPlan::arms; -1: none of them. NCCL's choice as an arm counts as a sample
-  CollectiveConfig config;  // of a trial
+  CollectiveConfig config;  // config of a trial
 
   friend bool operator==(const PlannedUse&, const PlannedUse&) = default;
 };

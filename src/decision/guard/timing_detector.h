@@ -32,7 +32,7 @@ namespace dynamiccl {
 // One timed call.
 struct TimedSample {
   uint64_t stream = 0;      // key and config as one number
-  int64_t at_ns = 0;        // when it was issued
+  int64_t at_ns = 0;        // when the call was issued
   double log_transfer = 0;  // log of nanoseconds, least of the ranks that were timed
   double log_skew = -1;  // log(1 + skew / transfer), skew being last minus first arrival; below 0: not known
   // False for a call that was timed because a change is suspected. Such calls are not typical, so no

@@ -120,7 +120,7 @@ class SwitchLeader {
   std::vector<uint8_t> answered_;  // by rank: 1 once it pledged attempt_
   int n_answered_ = 0;
   int failures_ = 0;           // failed attempts of wanted_
-  int too_near_ = 0;           // those that failed because the boundary was too near
+  int too_near_ = 0;           // failed attempts whose boundary was too near
   std::vector<uint8_t> lost_;  // by rank: 1 while it is gone
   int n_lost_ = 0;
   // Distance computes the boundary from these three, in calls of the leader's rank: the call at which the

@@ -53,8 +53,8 @@ struct CommunicatorSettings {
 // may call it at any time.
 //
 // The class has many members because it owns the parts of one rank and hands them to the launch in progress.
-// Each part has a class of its own; this class has only their lifetimes, the order of launches and the state
-// of failure.
+// Each part has a class of its own; this class manages only the lifetimes of the parts, the order of launches
+// and the state of failure.
 //
 // A failure is permanent: after Fail, Abort or Interrupt the launches in progress end soon and no new one
 // starts.

@@ -23,9 +23,9 @@ inline constexpr int kUnitBlocks = kStructureHidden / kBlockUnits;
 inline constexpr int kGatePairs = kGateColumns / 2;
 static_assert(kStructureHidden % kBlockUnits == 0 && kGateColumns % 2 == 0);
 
-// The answers of the heads (output layers) lie side by side in lanes. There is one lane for the role if the
-// next call is a certain collective, for each collective; then one for the phase, the stage, and the next
-// collective.
+// The answers of the heads (output layers) lie side by side in lanes. For each collective, one lane holds the
+// role that the next call has if it is this collective. Then follow one lane each for the phase, the stage
+// and the next collective.
 inline constexpr int kHeadLanes = 8;
 inline constexpr int kPhaseLane = kTunableCollectives;
 inline constexpr int kStageLane = kPhaseLane + 1;

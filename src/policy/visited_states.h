@@ -76,8 +76,8 @@ class VisitedStates {
     }
     return nullptr;
   }
-  // Sets `state` to the present state if Follow has moved on since. `state` must be the last argument of
-  // AddTransition, or the initial state.
+  // Sets `state` to the present state if Follow has moved since the last AddTransition. `state` must be the
+  // last argument of AddTransition, or the initial state.
   void Refresh(StructureState& state) const {
     if (followed_) state = at_->state;
   }

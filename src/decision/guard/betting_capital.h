@@ -4,8 +4,8 @@
 //
 // Method: a gambler bets against "the mean is at least the border". If that statement is true, the gambler's
 // capital is a non-negative supermartingale that begins at 1, and by Ville's inequality it ever reaches
-// 1/delta with probability at most delta. So a capital of 1/delta is the answer. The test needs no
-// distribution, only bounded values and a conditional mean that does not fall below the border.
+// 1/delta with probability at most delta. So a capital of 1/delta answers the question with yes. The test
+// needs no distribution, only bounded values and a conditional mean that does not fall below the border.
 //
 // Source: I. Waudby-Smith, A. Ramdas, "Estimating means of bounded random variables by betting", Journal of
 // the Royal Statistical Society B 86 (2024), 1-27: capital process, and bets by approximate GRAPA.

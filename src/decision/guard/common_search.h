@@ -73,7 +73,8 @@ class CommonSearch {
   bool over(const StepExperiment& experiment) const;
   // Begins a second round with more patience. Effects measured so far still count. If steps vary so much that
   // the first round could not judge the arms, all arms are tried again. Otherwise only arms that were given
-  // up after a single use are. Returns false, and begins nothing, if there is no reason for a second round.
+  // up after a single use are tried again. Returns false, and begins nothing, if there is no reason for a
+  // second round.
   bool TryAgain(const StepExperiment& experiment);
   // Opens further arms.
   void Refill(const StepExperiment& experiment);
@@ -86,7 +87,7 @@ class CommonSearch {
   // config also includes the belief's expectation.
   StepEffect Known(const CollectiveConfig& config, const StepExperiment& experiment) const;
   // Returns the leader if it is surely faster than the keys' choices and no challenger is left that may be
-  // better still. After a limited number of steps the leader wins without waiting for challengers.
+  // even better. After a limited number of steps the leader wins without waiting for challengers.
   std::optional<CollectiveConfig> Winner(const StepExperiment& experiment) const;
   // True if steps have used the leader and no challenger is in use although there are some. This happens
   // because a believed config leads alone at first.

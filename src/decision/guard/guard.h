@@ -164,7 +164,7 @@ struct SettledKey {
   TableKey key;
   Regime fabric = Regime::kNormal;
   CollectiveConfig choice;
-  std::optional<double> ratio;  // time of a step with the choice over one with NCCL's, or of its calls
+  std::optional<double> ratio;  // time with the choice over the time with NCCL's, of a step or of the calls
   uint32_t pairs = 0;           // steps or paired samples behind `ratio`
   bool by_earlier_run = false;  // the choice comes from the site store; this run did not search
 };
@@ -332,7 +332,7 @@ class Guard {
   bool MustRevoke(const GuardedKey& key) const;
   // Returns the settled keys with their present choices, for the present state of the fabric.
   std::vector<SettledKey> SettledNow() const;
-  // Keeps the settled choices apart and forgets times and effects, because the fabric changed.
+  // Stores the settled choices and forgets times and effects, because the fabric changed.
   void Relearn();
   // True if the latest change of the fabric made steps 10 % longer or shorter. A smaller change may be noise,
   // or leaves little to gain, so each key's choice then stays in use while it is proved again.
@@ -409,8 +409,8 @@ class Guard {
   uint32_t judged_blocks_ = 0;
   bool arm_too_slow_ = false;  // an arm of the version in use must go at once
   bool resting_ = false;       // the budget was spent, and no new credit has come since
-  // True once a version of this experiment was proposed to compare proven choices with NCCL's own. It is
-  // proposed only once, because a plan may have no room for all keys (Fitting).
+  // True once a version of this experiment was proposed to compare proven choices with NCCL's own. Such a
+  // version is proposed only once, because a plan may have no room for all keys (Fitting).
   bool proofs_asked_ = false;
   // A committed version whose first call TakeStepOf has not seen yet; 0: there is none. If several are
   // awaited, the last one's number stands here, and the other members hold for all of them.
@@ -430,8 +430,8 @@ class Guard {
   CommonSearch proposed_common_;
   std::optional<CollectiveConfig> proposed_winner_;
   bool changed_circumstances_ = false;  // the fabric changed since the last search began
-  // The config that most keys used before a change of the fabric, until the search after it has ended or
-  // given the config up.
+  // The config that most keys used before a change of the fabric, until the search after the change has ended
+  // or given the config up.
   std::optional<Belief> used_before_;
   // Findings of the common search that ended last.
   std::vector<std::pair<FindingKey, StepFinding>> kept_findings_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Learns from a communicator's calls for how much of each key's transfer time the program waits
+// Learns, from a communicator's calls, for which part of each key's transfer time the program waits
 // (waited_shares.h). The calls are cut into training steps by their period (step_period.h).
 #pragma once
 

@@ -18,7 +18,8 @@ namespace dynamiccl {
 // The changes of one communicator's structure, owned by its Guard on the leader's control thread.
 class StructureWatch {
  public:
-  // The most changes that IsOther reports in a job, because the search after each may use up another credit.
+  // The most changes that IsOther reports in a job, because the search after each change may use up another
+  // credit.
   static constexpr int kMaxChanges = 8;
 
   // Adds the LSTM's output before a call: how many changes it has reported so far, and the ZeRO stage.

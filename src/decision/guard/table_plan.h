@@ -3,7 +3,7 @@
 // on them ("arms"), and the training steps that use the arms. It is part of the version, so exploring needs
 // no further agreement between ranks. What a call uses is a pure function of the plan, the key, the number of
 // the call on its communicator and its ordinal, which is the number of earlier calls of the key under this
-// version. All ranks count both alike, so all ranks use the same config.
+// version. All ranks count calls and ordinals alike, so all ranks use the same config.
 //
 // Example: the steps of one key with its own choice (C), three arms (1 2 3) and a spacing of 4. All of the
 // key's calls in one step use the same config, and other keys draw independently:

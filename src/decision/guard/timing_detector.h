@@ -73,7 +73,7 @@ class TimingDetector {
   void Expect(double by);
   // Adds a timed call, in order. Returns the change if this call completes the verification of one.
   std::optional<RegimeChange> Take(const TimedSample& sample);
-  // Takes the last change of the fabric back, because the times of steps show that it was noise. The same
+  // Withdraws the last change of the fabric, because the times of steps show that it was noise. The same
   // effect alone will not pass a verification again.
   void Refute();
   // True while an alarm is being verified: more calls should be timed.

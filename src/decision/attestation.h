@@ -52,9 +52,9 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
-// The leader accepts at most this many votes about situations in a job to which a rank comes late. Each
-// makes the other ranks wait a twentieth of the leader's time-out. So all of them together cost no more than
-// one wait for a communicator.
+// If this many votes about situations end because a rank came too late, the leader gives up all further votes
+// of the job. In each such vote the other ranks wait for a twentieth of the leader's time-out, so all these
+// votes together cost no more than one wait for a communicator.
 inline constexpr int kMaxLateSituations = 20;
 
 // The leader's side of one vote. The control server (plugin/runtime) owns it; one thread at a time. It is

@@ -24,7 +24,7 @@ struct RuleSubject {
   int n_nodes = 1;
   int n_ranks = 1;
   int n_pipe_ops = 1;
-  // The policy's LSTM recognised these three; DecisionKey says when they are unknown.
+  // The policy's LSTM recognised the following three members; DecisionKey says when they are unknown.
   Role role = Role::kUnknown;
   Phase phase = Phase::kUnknown;
   ZeroStage stage = ZeroStage::kUnknown;

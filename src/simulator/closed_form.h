@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // This file computes what a collective costs on a system in closed form: no events, and a few multiplications
 // for each call. Which configuration NCCL would pick is computed by src/cost_model; here every configuration
-// has a price, and so has leaving the choice open.
+// has a price, and so does a call whose configuration is left open.
 //
 //   time = (latency + volume / bus) * residual
 //

@@ -95,8 +95,8 @@ struct SimulatedJob {
   }
 };
 
-// Returns kInvalidArgument with the place of the first value that is out of its range, or of an action that
-// refers to something that does not exist.
+// Returns kInvalidArgument if a value is out of its range, or if an action refers to something that does not
+// exist. The error names the place of the first such fault.
 Status Check(const SimulatedJob& job);
 
 }  // namespace dynamiccl

@@ -327,7 +327,7 @@ class Guard {
   // True if the key may take part in an experiment, by its weight and its present choice.
   bool CanSearch(const GuardedKey& key) const;
   // True if an experiment can compare the key's choice with NCCL's own, and steps of this run or of an
-  // earlier one found that choice.
+  // earlier run found that choice.
   bool StepsCanProve(const GuardedKey& key) const;
   bool MustRevoke(const GuardedKey& key) const;
   // Returns the settled keys with their present choices, for the present state of the fabric.
@@ -407,7 +407,7 @@ class Guard {
   // Steps and blocks of the experiment that JudgeArms has seen.
   uint64_t judged_steps_ = 0;
   uint32_t judged_blocks_ = 0;
-  bool arm_too_slow_ = false;  // an arm of the version in use must go at once
+  bool arm_too_slow_ = false;  // an arm of the version in use must be replaced at once
   bool resting_ = false;       // the budget was spent, and no new credit has come since
   // True once a version of this experiment was proposed to compare proven choices with NCCL's own. Such a
   // version is proposed only once, because a plan may have no room for all keys (Fitting).

@@ -75,7 +75,7 @@ class StepEffects {
   };
   std::vector<Pause> pauses_;  // indexed by place
   Step now_;
-  std::optional<Step> before_;  // the step before it, if that one is usable
+  std::optional<Step> before_;  // the step before the one under way, if it is usable
 };
 
 }  // namespace dynamiccl

@@ -24,7 +24,7 @@ constexpr double kMaxOfLongStep = 32;
 // many.
 constexpr double kStallsShare = 0.95;
 
-// Least weight of a new step in Averages::step_ns and, to follow more slowly, in Averages::usual_ns.
+// Least weights of a new step in Averages::step_ns and in Averages::usual_ns, which follows more slowly.
 constexpr double kFollowRate = 1.0 / 16;
 constexpr double kUsualRate = 1.0 / 256;
 

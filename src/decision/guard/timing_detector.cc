@@ -142,9 +142,9 @@ bool TimingDetector::VerifiedEnough() const {
   return most_of_stream_ >= spans * kVerifiedOfStream && 4 * most_of_stream_ >= 3 * verified_.size();
 }
 
-// Returns the effect that all quarters show. The effect of a quarter is its median. For transfers it is the
-// mean if that is larger, because bursts in less than half of the calls do not move the median. Skews are not
-// symmetric, so their mean is not comparable with their median.
+// Returns the effect that all quarters show. The effect of a quarter is its median. For transfers, the effect
+// is the mean of the quarter if the mean is larger, because bursts in less than half of the calls do not move
+// the median. Skews are not symmetric, so their mean is not comparable with their median.
 double TimingDetector::LastingEffect() {
   std::array<double, 4> off{};
   for (size_t quarter = 0; quarter < 4; ++quarter) {

@@ -40,8 +40,8 @@ struct PathTerms {
 // Returns the row of the table above for one collective and algorithm.
 PathTerms TermsOf(Collective collective, Algorithm algorithm, int n_ranks, int n_nodes);
 
-// Returns the microseconds by the formula alone, without residuals; -1 for a path that the system does not
-// know or that the algorithm cannot do. `channels` 0 means all of the system's.
+// Returns the microseconds by the formula alone, without residuals; -1 if the system does not know the path
+// or the algorithm cannot do the collective. `channels` 0 means all channels of the system.
 double FormulaTime(const System& system, const PathTerms& terms, const PathCosts& costs, int n_ranks,
                    int n_nodes, uint64_t bytes, int channels);
 

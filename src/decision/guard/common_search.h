@@ -54,7 +54,8 @@ class CommonSearch {
   void Restart();
   bool GaveUp(const CollectiveConfig& config) const { return search_.GaveUp(config); }
   // Replaces the configs that the search will try. Configs that looked faster before the last Restart come
-  // first. Most changes are slow waves of a busy machine, after which the same configs are good.
+  // first. Most changes of the fabric are slow waves of load on a busy machine; after such a wave the same
+  // configs are good again.
   void SetCandidates(std::vector<ProbeCandidate> candidates);
   // Sets the belief. Its config leads from the search's first step on, until steps of this job contradict the
   // promise.

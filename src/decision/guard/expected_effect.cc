@@ -22,7 +22,7 @@ constexpr double kRanksApart = 2;
 constexpr double kOtherCollectives = 0.25;
 constexpr double kOtherAlgorithm = 0.3;
 // Effects of one config in like circumstances differ by about this much from place to place, in logs. A
-// finding whose own standard error is larger than this counts for less than half.
+// finding whose own standard error is larger than this has less than half of the weight.
 constexpr double kUsualSpread = 0.05;
 // The prediction includes the assumption that a config changes nothing, give or take 10 %. This assumption
 // has the weight of 0.7 findings.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guard's rules. guard.h outlines the life of a key; docs/guard.md gives the promises and the words.
+// The guard's rules. guard.h outlines the life of a key; docs/guard.md gives the promises and the terms.
 #include "src/decision/guard/guard.h"
 
 #include <algorithm>

@@ -46,7 +46,7 @@ class KeyAccount {
  public:
   // Adds a call that used NCCL's choice. `ns` below 0: the call was not timed, so the mean is used for it.
   void TakeDefault(double ns);
-  // Adds a call that used a choice other than NCCL's. `ns` as above.
+  // Adds a call that used a choice other than NCCL's. `ns` has the same meaning as in TakeDefault.
   void TakeChoice(double ns);
   // Adds a call of the choice that was timed because calls looked slow. The time counts towards IsGross but
   // not in the mean, which it would bias.

@@ -61,7 +61,7 @@ class StepPeriod {
   // Number of calls from the start to the first search, and from that search to the next one.
   static constexpr size_t kFirstSearch = 12;
   static constexpr size_t kFirstPause = 4;
-  // Number of calls from a call that does not fit to the next search.
+  // Number of calls between a call that does not fit the period and the next search.
   static constexpr size_t kNextSearch = 24;
   static constexpr size_t kKept = 3 * kMaxCalls + 2;
   std::vector<Call> last_;  // the last kKept calls, as a ring

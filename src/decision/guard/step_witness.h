@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says whether whole training steps take another time after the times of calls changed. A collective beside
-// computation can take longer or shorter without any effect on the step, for example because the ranks'
-// kernels meet other kernels on the device. The guard ignores a change that has no effect on steps.
+// Finds out whether whole training steps take longer or shorter after the durations of calls have changed. A
+// collective beside computation can take longer or shorter without any effect on the step, for example
+// because the ranks' kernels meet other kernels on the device. The guard ignores a change that has no effect
+// on steps.
 #pragma once
 
 #include <array>

@@ -29,8 +29,8 @@ namespace dynamiccl {
 inline constexpr uint32_t kDenseCalls = 48;
 inline constexpr uint32_t kDensePeriod = 2;
 // Among the first kCalmCalls calls of a key whose choice is NCCL's and that has no arms, one in kCalmPeriod
-// is timed. The timing detector learns from these 24 measured times (TimeReference::kLearnt). No choice is at
-// risk, so no further times are needed.
+// is timed. The timing detector learns from the resulting 24 measured times (TimeReference::kLearnt). No
+// choice is at risk, so no further times are needed.
 inline constexpr uint32_t kCalmCalls = 96;
 inline constexpr uint32_t kCalmPeriod = 4;
 // After the dense calls, up to this ordinal, one call in kMiddlePeriod is left to NCCL and is timed together

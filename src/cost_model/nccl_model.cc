@@ -76,7 +76,7 @@ ModelledTime RingTime(const NcclModelInput& input, Collective collective, Protoc
   ModelledTime time{.bandwidth_gbps = bus * input.n_ranks / steps};
   if (collective == Collective::kBroadcast || collective == Collective::kReduce) {
     // For Broadcast and Reduce NCCL reads the latency from the Ring's row of its table, even with one rank
-    // per node. If it models them in chunks, it reads the Tree's row.
+    // per node. If NCCL models these collectives in chunks, it reads the Tree's row.
     const bool chunked = input.chunks_cost && !input.same_channels && protocol == Protocol::kSimple;
     const Algorithm row = chunked ? Algorithm::kTree : Algorithm::kRing;
     const double network = At(constants.inter_latency_us, row, protocol) + input.graph_latency_us;

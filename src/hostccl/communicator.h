@@ -170,9 +170,9 @@ class Communicator {
   // before.
   void Close();
 
-  // The most recent launch; launches on different streams and threads wait for it to keep their order.
-  // `launch_mutex` guards this value, and a thread that runs a call inline holds the mutex. So if a thread
-  // holds the mutex and the last launch is complete, no launch is running.
+  // The most recent launch; launches on different streams and threads wait for its end, so that they run in
+  // order. `launch_mutex` guards this value, and a thread that runs a call inline holds the mutex. So if a
+  // thread holds the mutex and the last launch is complete, no launch is running.
   struct LastLaunch {
     std::shared_ptr<const Completion> completion;
     HostStream* stream = nullptr;

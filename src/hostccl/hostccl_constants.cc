@@ -2,8 +2,9 @@
 // The calibrated costs of hostccl's algorithms.
 //
 // The model is used without NCCL's corrections for GPU clusters (CostModelInput::gpu_corrections). They were
-// measured on GPU clusters, and no calibration of hostccl shows them. Two of them made hostccl's default
-// wrong: LL for 16K between nodes, and Ring where a tree moves fewer bytes (docs/results/hostccl-map.md).
+// measured on GPU clusters, and no calibration of hostccl shows such effects. Two of the corrections made
+// hostccl's default wrong: LL for 16K between nodes, and Ring where a tree moves fewer bytes
+// (docs/results/hostccl-map.md).
 #include "src/hostccl/hostccl_constants.h"
 
 namespace dynamiccl::hostccl {

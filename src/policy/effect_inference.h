@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts what a config does to a training step, in integers. Policies that learnt from no experiments
-// (PolicyTensors::effect.count is 0) predict nothing. Any thread may call these functions.
+// Predicts how a config changes the time of a training step. All arithmetic is in integers. Policies that
+// learnt from no experiments (PolicyTensors::effect.count is 0) predict nothing. Any thread may call these
+// functions.
 #pragma once
 
 #include <array>

@@ -65,13 +65,13 @@ struct TreeScales {
 
 // The scalars of the config networks. The struct is one section of the file.
 struct ConfigScales {
-  int32_t fraction_bits[3] = {};  // of the weights of the three layers
+  int32_t fraction_bits[3] = {};  // fraction bits of the weights, by layer
   int32_t gate = 0;               // log2 of the gain that every network must promise, 16 fraction bits
 };
 
 // The scalars of the networks that predict effects on steps. The struct is one section of the file.
 struct EffectScales {
-  int32_t fraction_bits[3] = {};  // of the weights of the three layers
+  int32_t fraction_bits[3] = {};  // fraction bits of the weights, by layer
   // Standard error of predictions on fabrics that training left out, as log2 with 16 fraction bits.
   int32_t error = 0;
   int32_t count = 0;  // measured effects in training; 0: the policy predicts no effects

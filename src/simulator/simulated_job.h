@@ -59,7 +59,7 @@ struct CommunicatorLayout {
 struct Straggler {
   int32_t rank = 0;
   double compute_factor = 1;  // factor on every compute action, above 0 and at most 1e6
-  int64_t late_ns = 0;        // how much later it begins
+  int64_t late_ns = 0;        // how much later the rank begins
 };
 
 // Traffic of others on the network links of a node, or of all nodes.
@@ -75,7 +75,7 @@ struct SimulatedJob {
   int32_t n_ranks = 1;
   int32_t ranks_per_node = 1;  // neighbouring ranks share a node; the last node may have fewer
   double port_gbps = 1;        // speed of each rank's port in one direction, 1e9 bytes per second
-  double network_gbps = 1;     // the same for each node, all its links to other nodes together
+  double network_gbps = 1;     // the same for each node, over all its links to other nodes
   std::vector<RankProgram> programs;
   std::vector<uint32_t> program_of_rank;  // empty: all ranks run the first program
   std::vector<CommunicatorLayout> layouts;

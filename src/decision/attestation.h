@@ -80,8 +80,8 @@ class Attestation {
   // split the leader does not know which ranks of the parent are missing, so the reason names the ranks that
   // pledged.
   void Expire();
-  // Ends this vote with the verdict of an earlier vote of the same ranks, which said no. A rank that was
-  // missing in the earlier vote will not come to this one.
+  // Ends this vote with the verdict of an earlier vote. The same ranks took part in the earlier vote, and it
+  // failed. A rank that was missing in the earlier vote will not come to this one.
   void EndAs(const Verdict& earlier);
 
   // The verdict; empty until the vote has ended.

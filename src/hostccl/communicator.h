@@ -33,8 +33,8 @@
 namespace dynamiccl::hostccl {
 
 // The settings that a rank reads from its environment when a communicator is made. max_channels, rank_order
-// and emulated must be equal on all ranks, which compare them (bootstrap_message.h). The others may differ.
-// Copies between processes are used only if all ranks allow them.
+// and emulated must be equal on all ranks; the ranks compare these three (bootstrap_message.h). The others
+// may differ. Copies between processes are used only if all ranks allow them.
 struct CommunicatorSettings {
   int64_t timeout_ms = 30000;  // milliseconds without progress until an operation fails; set at creation
   bool user_sets_timeout = false;
@@ -61,7 +61,7 @@ struct CommunicatorSettings {
 class Communicator {
  public:
   // The values that communicator_init.cc passes to the constructor. `link_ranks` maps ranks to the ranks of
-  // `links`, which belong to another communicator after a split.
+  // `links`. After a split, `links` belongs to another communicator.
   struct Parts {
     CommunicatorInfo info;
     int device = 0;

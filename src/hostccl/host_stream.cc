@@ -82,8 +82,8 @@ bool HostStream::ClaimSoon(int64_t ns) {
 
 void HostStream::Release(ncclResult_t result) {
   KeepError(result);
-  // During the claim the stream's thread could not take work that was enqueued, and it may sleep. So it is
-  // woken now.
+  // During the claim the stream's thread could not take work that was enqueued, and the thread may be asleep.
+  // So it is woken now.
   if (pending_.fetch_sub(kClaimed, std::memory_order_acq_rel) != kClaimed) WakeIfSleeping();
 }
 

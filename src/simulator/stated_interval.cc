@@ -39,7 +39,7 @@ double LeastDistance(const System& system) {
 // Logarithms of (measured / predicted).
 using LogRatios = std::vector<double>;
 
-// Adds the misses of the cells at one size of one column, which are predicted without their residual.
+// Adds the misses of the cells at one size of one column. The cells are predicted without their residual.
 void AddMisses(const System& system, size_t residual, std::span<const TimedCell> cells, LogRatios& misses) {
   const Residual left_out = system.residuals[residual];
   System without = system;

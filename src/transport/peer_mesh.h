@@ -69,8 +69,8 @@ class PeerMesh {
   // Returns the host number of each rank. Hosts are numbered in the order of their lowest ranks, so the
   // numbers are equal on all ranks.
   const std::vector<int>& hosts() const { return hosts_; }
-  // Hands over the second connection to a remote peer, which the relay uses. Call it once for each remote
-  // peer.
+  // Hands over the second connection to a remote peer; the relay uses this connection. Call it once for each
+  // remote peer.
   UniqueFd TakeRelaySocket(int peer) { return std::move(relay_sockets_[static_cast<size_t>(peer)]); }
 
   // Looks for closed connections without waiting. Any thread may call this, but only one at a time.

@@ -439,7 +439,7 @@ class Guard {
   // steps had proved before the change.
   bool proves_again_ = false;
   // The result of the common search in this experiment: the config that all keys adopted, and its effect on a
-  // step. Without one the effect is 0.
+  // step. Without such a config the effect is 0.
   std::optional<CollectiveConfig> common_choice_;
   SeenConfig common_seen_;
   int64_t common_from_ns_ = 0;  // when the present experiment began

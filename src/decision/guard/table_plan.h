@@ -121,8 +121,8 @@ uint32_t PlaceIn(uint32_t period, uint32_t code, uint32_t block);
 // True if any call may use an arm.
 bool HasArms(const TablePlan& plan);
 // True if the call is the first of a step in which arms may be used. The leader's rank stamps such calls with
-// its device's clock. A host that runs ahead of its device issues calls long before they run, so its clock
-// does not tell when a step began.
+// its device's clock. A host that runs ahead of its device issues calls long before they run, so the host's
+// clock does not tell when a step began.
 bool BeginsStep(const TablePlan& plan, uint64_t call);
 // True if the ranks time the key's call at `place`.
 bool IsTimed(const TablePlan& plan, const KeyPlan& key, bool default_samples, const PlaceInVersion& place);

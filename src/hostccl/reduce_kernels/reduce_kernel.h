@@ -65,8 +65,8 @@ struct Reduction {
   void ScaleOwn(std::byte* out, const std::byte* own, size_t count) const;
 };
 
-// Returns the reduction for a data type and operator, which always exists. kAvg combines like kSum, and the
-// last pass divides.
+// Returns the reduction for a data type and operator; every such pair has one. kAvg combines like kSum, and
+// the last pass divides.
 Reduction FindReduction(DataType type, ReduceOp op, int n_ranks, std::optional<ElementValue> multiplier = {});
 
 // The sum of HOSTCCL_SUM=rank_order. It is kept in elements of the compute type, which are rounded once at

@@ -44,7 +44,7 @@ class BettingTest {
   double sum_ = 0;
   // Sum of the squares of the values, each limited to [-bound, bound].
   double squares_ = 0;
-  // Log of the capital, and its highest value so far. The test holds at any time, so the highest value
+  // Log of the capital, and its highest value so far. The test is valid at any time, so the highest value
   // counts.
   double log_capital_ = 0;
   double most_log_capital_ = 0;

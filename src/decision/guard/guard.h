@@ -366,8 +366,8 @@ class Guard {
   // True if the version changes nothing about a key whose level is known, so the key needs no new dense
   // samples.
   bool IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const;
-  // Adds entries for keys near settled ones that were never called (carried_choices.h), as long as the plan
-  // has room.
+  // Adds entries for keys that were never called and lie near settled keys (carried_choices.h), as long as
+  // the plan has room.
   void AddCarried(Proposal& proposal) const;
   // Builds the version for `reason`. A version that revokes a choice adopts no other config.
   Proposal Propose(bool revocation, GuardReason reason);

@@ -32,7 +32,7 @@ constexpr double kUsualRate = 1.0 / 256;
 // instead.
 constexpr uint32_t kDeviceSilence = 24;
 
-// The excess of a block is judged against at least so many of its steps without arms.
+// The excess of a block is judged against at least this many of the block's steps without arms.
 constexpr size_t kFewestUsual = 2;
 
 // An arm's effect is subtracted from a step's log time only if its standard error is at most this.

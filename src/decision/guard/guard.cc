@@ -414,8 +414,8 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
   if (!done.revocation) adopt_from_ns_ = now_ns + kGuardAdoptionSpacingNs;
 }
 
-// The expected effect of an adoption is what steps showed when they tried the adopted configs. It is not
-// known if too few steps have tried one of the configs.
+// The expected effect of an adoption is what steps showed when they tried the adopted configs. If too few
+// steps have tried one of the configs, the effect is not known.
 void Guard::AwaitVersion(const Proposal& proposal) {
   const auto known = [](const SeenConfig& seen) {
     const bool is_known = seen.steps > 0 && seen.effect.error <= kKnownEffect;

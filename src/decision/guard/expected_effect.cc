@@ -32,8 +32,8 @@ constexpr double kPriorError = 0.1;
 constexpr double kLeastWeight = 0.2;
 // A config is promising if its predicted gain, in logs, is at least kPromisedGain and at least
 // kPromisedErrors standard deviations of the prediction. The promise need not be sure: simulated jobs of 400
-// steps lost the time of at most four steps if it did not hold, and saved that of at least twenty steps if it
-// held (docs/results/guard.md, "What other places found").
+// steps lost the time of at most four steps if it did not hold, and saved the time of at least twenty steps
+// if it held (docs/results/guard.md, "What other places found").
 constexpr double kPromisedGain = 0.05;
 constexpr double kPromisedErrors = 1;
 

@@ -42,7 +42,7 @@ __attribute__((weak)) void dynamicclMarkRole(dynamicclRole_t role);
 // Tells DynamICCL the free and the total bytes of this rank's device. Once a training step is often enough.
 __attribute__((weak)) void dynamicclMarkMemory(long long free_bytes, long long total_bytes);
 // States how many samples this rank processes in the training step that begins now. A report then gives the
-// time per sample, which a larger batch does not lengthen as it lengthens the step.
+// time per sample. Unlike the time of a step, it stays comparable if the batch grows.
 __attribute__((weak)) void dynamicclMarkSamples(long long samples);
 
 #ifdef __cplusplus

@@ -26,7 +26,8 @@ static_assert(std::endian::native == std::endian::little,
 // Appends values to a growing buffer that it owns. One thread at a time; it fails only when memory runs out.
 class ByteWriter {
  public:
-  // Appends the object representation of `value`. A struct is written with its padding, so give it none.
+  // Appends the object representation of `value`. A struct is written together with its padding bytes, so it
+  // should have none.
   template <typename T>
   requires std::is_trivially_copyable_v<T>
   void Put(const T& value) { Append(&value, sizeof(T)); }
@@ -81,7 +82,7 @@ class ByteReader {
   size_t remaining() const { return bytes_.size() - offset_; }
 
  private:
-  // Moves past `count` bytes if they are there, and marks the reader as failed if they are not.
+  // Moves past `count` bytes if the input has that many left; otherwise marks the reader as failed.
   bool Take(size_t count) {
     ok_ = ok_ && count <= remaining();
     if (ok_) offset_ += count;

@@ -14,8 +14,8 @@ int64_t MonotonicNanoseconds();
 // be set back, so it must not measure durations.
 int64_t RealtimeNanoseconds();
 
-// A source of monotonic nanoseconds that tests replace by one they advance themselves. The owner outlives
-// every object that holds a reference to it; Now() may be called from any thread.
+// A source of monotonic nanoseconds that tests replace with one that they advance themselves. The owner
+// outlives every object that holds a reference to it; Now() may be called from any thread.
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks paths that a user named: whether one stands for a regular file, and whether an output can be written
-// there. Reading a pipe or a device can wait or run forever, and renaming a file over a device destroys it.
-// All functions may be called from any thread.
+// Checks paths that a user named: whether a path stands for a regular file, and whether an output file can be
+// written to it. Reading a pipe or a device can wait or run forever, and renaming a file over a device
+// destroys it. All functions may be called from any thread.
 #pragma once
 
 #include <initializer_list>

@@ -63,7 +63,7 @@ class CounterAnchor {
 
   uint64_t counter_ = 0;
   int64_t ns_ = 0;
-  // Nanoseconds a count, with kRateBits fraction bits; 0 while it is not known.
+  // Nanoseconds per count, with kRateBits fraction bits; 0 while it is not known.
   uint64_t rate_ = 0;
   // Counts after the anchor for which the extrapolation holds; 0 while there is no usable anchor.
   uint64_t bound_ = 0;

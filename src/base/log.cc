@@ -15,7 +15,7 @@ std::atomic<LogSink> g_sink{nullptr};
 std::atomic<LogLevel> g_level{LogLevel::kWarn};
 
 void WriteToStandardError(std::string_view line) {
-  // One write(2) a line: lines of several ranks on one terminal do not interleave.
+  // One write(2) for each line, so that lines of several ranks on one terminal do not interleave.
   const std::string text = "dynamiccl: " + std::string(line) + "\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }

@@ -39,8 +39,8 @@ Status CheckOwn(int fd, const std::string& path) {
   return {};
 }
 
-// A claim waits at most 100 times 100 us while only IsClaimed of other processes holds the lock. They hold it
-// for the time of two system calls, but may lose their processor in between.
+// A claim waits at most kWaits times 100 us while only IsClaimed of other processes holds the lock. IsClaimed
+// holds the lock for the time of two system calls, but its process may lose the processor in between.
 constexpr int kWaits = 100;
 constexpr timespec kWait = {.tv_sec = 0, .tv_nsec = 100'000};
 
@@ -48,9 +48,10 @@ bool IsLockedAgainst(int fd, int operation) {
   return ::flock(fd, operation | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-// Returns whether another process holds the file's lock, and takes the lock otherwise. A reader's shared lock
-// admits a shared one, and that of a process that claimed the file does not. On a file system without locks
-// the call fails with another error, and each process then counts as the only one.
+// Returns whether another process holds the file's lock, and takes the lock otherwise. If a shared lock is
+// possible, only readers (IsClaimed) hold the lock, so this waits for them: the lock of a process that
+// claimed the file admits none. On a file system without locks, flock fails with another error, and each
+// process then counts as the only one.
 bool IsHeldByAnother(int fd) {
   for (int i = 0; IsLockedAgainst(fd, LOCK_EX); ++i) {
     if (i == kWaits || IsLockedAgainst(fd, LOCK_SH)) return true;

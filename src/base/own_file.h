@@ -32,8 +32,8 @@ Result<std::optional<OwnFile>> ClaimOwnFile(const std::string& path, int flags);
 // this creates a file beside it with the process id before the extension, and logs one warning.
 Result<OwnFile> CreateOwnFile(const std::string& path, int flags);
 
-// Returns true if a process that claimed the file, or a child of it, may still have it open. That is also so
-// if the file cannot be opened, or if its file system has no locks. Takes a shared lock for a moment.
+// Returns true if a process that claimed the file, or a child of it, may still have it open. Also returns
+// true if the file cannot be opened, or if its file system has no locks. Takes a shared lock for a moment.
 bool IsClaimed(const std::string& path);
 
 }  // namespace dynamiccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256's blocks by the SHA instructions of x86-64. One of them computes two rounds, with the eight words
-// of the state in two registers: a, b, e and f in one, c, d, g and h in the other.
+// SHA-256's blocks by the SHA instructions of x86-64. One such instruction computes two rounds, with the
+// eight words of the state in two registers: a, b, e and f in one, c, d, g and h in the other.
 #include <cpuid.h>
 #include <immintrin.h>
 

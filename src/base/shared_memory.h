@@ -22,8 +22,8 @@ bool StaysAsLong(int fd, size_t bytes);
 
 // Owns one mapping and, unless it came from ExtendFile, its descriptor; both go when it is destroyed.
 // Movable, not copyable. The object itself belongs to one thread; the memory may be used by any thread and
-// process, which must synchronise by themselves. Nothing is ever named in /dev/shm, so a killed job leaves
-// nothing there.
+// process, which must synchronise by themselves. Nothing is ever named in /dev/shm, so a killed job leaves no
+// files behind.
 class SharedMemory {
  public:
   SharedMemory() = default;
@@ -36,8 +36,8 @@ class SharedMemory {
   // Maps memory that a peer created; takes the descriptor. Fails with kInvalidArgument unless StaysAsLong(fd,
   // bytes).
   static Result<SharedMemory> FromFd(UniqueFd fd, size_t bytes);
-  // Makes the file `bytes` long and maps it. What is stored there survives a SIGKILL of this process. The
-  // disk space is reserved first: a full disk is an error here.
+  // Makes the file `bytes` long and maps it. What is stored in the file survives a SIGKILL of this process.
+  // The disk space is reserved first: a full disk is an error here.
   static Result<SharedMemory> OfFile(OwnFile file, size_t bytes);
   // Lengthens the file to offset + bytes and maps that part; `offset` must be a multiple of the page size.
   // Where the kernel can do so, all pages are present on return, so that the first stores do not stop for

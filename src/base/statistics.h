@@ -23,8 +23,8 @@ double MedianInPlace(std::span<double> values);
 // Packages", 1996. `share` is from 0 to 1. Quantile(values, 0.5) equals Median(values).
 double QuantileInPlace(std::span<double> values, double share);
 
-// Returns the smallest value that at least `share` of the values do not exceed, which is always a measured
-// one. nccl-tests defines its p95 and p99 in this way.
+// Returns the smallest value that at least `share` of the values do not exceed. The result is always one of
+// the values. nccl-tests defines its p95 and p99 in this way.
 double NearestRankInPlace(std::span<double> values, double share);
 
 // Returns the standard deviation of normal noise around `middle`, estimated from the median absolute

@@ -72,8 +72,8 @@ inline Result<toml::table> ParseToml(std::string_view text, const std::string& s
 }
 
 // Base class of readers of one file's tables. Its functions fetch one value each and complain with the
-// value's place. It holds a reference to `source`, the file's name, which must outlive it. One thread at a
-// time.
+// value's place. It holds a reference to `source`, the file's name; `source` must outlive the reader. One
+// thread at a time.
 class TomlReader {
  public:
   using Keys = std::vector<std::string_view>;

@@ -29,7 +29,7 @@ struct CollectiveCall {
   // Position of this call among the collectives of its group, and the number of collectives in the group.
   // Sends and receives are numbered separately from collectives.
   uint16_t index_in_group = 0;
-  uint16_t group_size = 1;  // their number
+  uint16_t group_size = 1;  // number of such calls in the group
   int32_t n_ranks = 1;
 };
 

@@ -16,7 +16,7 @@ enum class DecidedBy : uint8_t {
   kChainedTuner = 4,
   kGuard = 5,   // a table version differs from its policy here because of measured times
   kTrial = 6,   // a table version tries a configuration to see whether it is faster
-  kSample = 7,  // a table version leaves the call to NCCL to compare with
+  kSample = 7,  // a table version leaves the call to NCCL, to compare NCCL's choice with its own
 };
 inline constexpr int kDeciders = 8;
 

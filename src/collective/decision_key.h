@@ -38,8 +38,8 @@ struct DecisionKey {
   // the user's rules depend on them.
   Phase phase = Phase::kUnknown;
   ZeroStage stage = ZeroStage::kUnknown;
-  // A part of the table version that decides the call, so a number on which all ranks agreed. Only rules read
-  // it.
+  // A part of the table version that decides the call, so all ranks have agreed on this value. Only rules
+  // read it.
   MemoryPressure memory = MemoryPressure::kUnknown;
 
   friend bool operator==(const DecisionKey&, const DecisionKey&) = default;

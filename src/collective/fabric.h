@@ -8,10 +8,10 @@
 namespace dynamiccl {
 
 // One class of links. Latency is one-way, in microseconds. Bandwidth is per direction, in units of 1e9 bytes
-// a second.
+// per second.
 struct LinkParameters {
   double latency_us = 0;
-  double bandwidth_gbps = 0;  // 1e9 bytes a second
+  double bandwidth_gbps = 0;  // 1e9 bytes per second
 
   friend bool operator==(const LinkParameters&, const LinkParameters&) = default;
 };

@@ -14,7 +14,8 @@ enum class ReduceOp : uint8_t { kSum = 0, kProd = 1, kMax = 2, kMin = 3, kAvg = 
 inline constexpr int kReduceOps = 5;
 
 // Converts NCCL's number. NCCL derives the number of an operator that the program made from an address, so
-// ranks have unlike numbers for the same operator. What is derived from a call must not depend on it.
+// ranks have different numbers for the same operator. What is derived from a call must not depend on this
+// number.
 constexpr ReduceOp ReduceOpOf(int nccls) {
   return nccls >= 0 && nccls < kReduceOps ? static_cast<ReduceOp>(nccls) : ReduceOp::kPreMulSum;
 }

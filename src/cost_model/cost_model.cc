@@ -20,7 +20,7 @@ constexpr int kSlowBusThreads = 256;
 // Bytes that each thread should have before one more channel pays (threadThresholds of tuning.cc).
 constexpr int kThreadThreshold[kProtocols] = {8, 8, 64};
 
-// Returns the GB/s that a ring or tree reaches, which are those of the slowest kind of link in it.
+// Returns the GB/s that a ring or tree reaches: those of the slowest kind of link in the ring or tree.
 double LinkBandwidth(const Fabric& fabric) {
   return fabric.n_nodes > 1 ? std::min(fabric.intra.bandwidth_gbps, fabric.inter.bandwidth_gbps)
                             : fabric.intra.bandwidth_gbps;

@@ -81,8 +81,8 @@ int DefaultChannels(const CostModelInput& input, Collective collective, uint64_t
 
 // Returns the microseconds that the model expects of NCCL's own choice among `allowed`, with all channels of
 // the fabric, as NCCL's table has it; -1 if nothing is possible. `nccls` is that choice; kLeaveNcclAlone
-// stands for the cheapest pair. How slow a job's calls are is measured against this time, at the least size
-// of a call's size class, in jobs and in what policies learn from.
+// stands for the cheapest pair. Jobs and the training data of policies measure the slowness of calls against
+// this time, at the least size of the call's size class.
 double TimeOfNcclsChoice(const CostModelInput& input, Collective collective, uint64_t bytes,
                          const CollectiveConfig& nccls, const ConfigMask& allowed);
 

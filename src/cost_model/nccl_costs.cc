@@ -66,8 +66,8 @@ AlgorithmGraph SlowerLinkOf(const NcclGraph& graph) {
   return {.channels = graph.channels, .intra_bandwidth = slower, .inter_bandwidth = slower};
 }
 
-// Fills in the graphs. Ring and Tree both get the smaller of their channel numbers. From 2.31 on, the slower
-// of the links inside and between nodes counts in more places.
+// Fills in the graphs. Ring and Tree both get the smaller of their channel numbers. From 2.31 on, the formula
+// uses the slower of the links inside and between nodes in more places.
 void SetGraphs(const NcclCommunicatorFacts& facts, NcclModelInput* input) {
   NcclGraph ring = GraphOf(facts, Algorithm::kRing);
   NcclGraph tree = GraphOf(facts, Algorithm::kTree);

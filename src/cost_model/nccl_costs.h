@@ -24,11 +24,11 @@ struct NcclCommunicatorFacts {
   int release = 0;  // as ncclGetVersion: 22809 is 2.28.9
   int n_ranks = 1;
   int n_nodes = 1;
-  int channels = 1;  // of the communicator
+  int channels = 1;  // channels of the communicator
   int nvls_channels = 0;
   int architecture = 90;  // compute capability times ten
   bool amd_cpu = false;
-  std::map<Algorithm, NcclGraph> graphs;  // of Ring and Tree, and of NVLS where there is one
+  std::map<Algorithm, NcclGraph> graphs;  // graphs of Ring and Tree, and of NVLS if it has one
   ncclTunerConstants_v5_t constants = {};
 };
 

@@ -11,11 +11,11 @@ namespace dynamiccl {
 struct NcclGraph {
   int pattern = 0;             // NCCL_TOPO_PATTERN_*
   int channels = 0;            // 0: the search found none
-  double intra_gbps = 0;       // inside a node
-  double inter_gbps = 0;       // between nodes
-  double latency_us = 0;       // of the network
+  double intra_gbps = 0;       // bandwidth inside a node
+  double inter_gbps = 0;       // bandwidth between nodes
+  double latency_us = 0;       // latency of the network
   std::string intra_type;      // worst kind of path inside a node: "NVL", "PIX", ...
-  std::string inter_type;      // the same between nodes
+  std::string inter_type;      // worst kind of path between nodes
   bool same_channels = false;  // all channels use the same ring or tree
 
   bool operator==(const NcclGraph&) const = default;

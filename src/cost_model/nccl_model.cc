@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ncclTopoTuneModel and ncclTopoGetAlgoTime of NCCL 2.30.7 (src/graph/tuning.cc), one function an algorithm.
-// Each computes a latency from the hops on the longest path and an algorithm bandwidth from what the slowest
-// link of a channel carries. ModelTime then applies the corrections by size. Factors without a name (0.92,
-// 3.8, 7/9, 0.85, 0.75) are NCCL's own.
+// ncclTopoTuneModel and ncclTopoGetAlgoTime of NCCL 2.30.7 (src/graph/tuning.cc), one function for each
+// algorithm. Each computes a latency from the hops on the longest path and an algorithm bandwidth from what
+// the slowest link of a channel carries. ModelTime then applies the corrections by size. Factors without a
+// name (0.92, 3.8, 7/9, 0.85, 0.75) are NCCL's own.
 #include "src/cost_model/nccl_model.h"
 
 #include <algorithm>
@@ -52,8 +52,8 @@ double BusBandwidth(const NcclModelInput& input, const AlgorithmGraph& graph) {
   return graph.channels * (input.n_nodes <= 2 ? graph.intra_bandwidth : graph.inter_bandwidth);
 }
 
-// Returns the microseconds of one hop between nodes. With one rank a node every hop leaves the node, and NCCL
-// takes the Tree's row for all algorithms. Simple pays the network's latency twice.
+// Returns the microseconds of one hop between nodes. With one rank on each node, every hop leaves the node,
+// and NCCL takes the Tree's row for all algorithms. Simple pays the network's latency twice.
 double InterHop(const NcclModelInput& input, Algorithm algorithm, Protocol protocol) {
   const Algorithm row = input.n_ranks == input.n_nodes ? Algorithm::kTree : algorithm;
   const double hop = At(input.constants.inter_latency_us, row, protocol) + input.graph_latency_us;
@@ -76,7 +76,7 @@ ModelledTime RingTime(const NcclModelInput& input, Collective collective, Protoc
   ModelledTime time{.bandwidth_gbps = bus * input.n_ranks / steps};
   if (collective == Collective::kBroadcast || collective == Collective::kReduce) {
     // For Broadcast and Reduce NCCL reads the latency from the Ring's row of its table, even with one rank
-    // per node. If it models them in chunks, it reads the Tree's row.
+    // per node. If NCCL models these collectives in chunks, it reads the Tree's row.
     const bool chunked = input.chunks_cost && !input.same_channels && protocol == Protocol::kSimple;
     const Algorithm row = chunked ? Algorithm::kTree : Algorithm::kRing;
     const double network = At(constants.inter_latency_us, row, protocol) + input.graph_latency_us;

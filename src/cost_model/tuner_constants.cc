@@ -17,8 +17,8 @@ constexpr int kCapabilities = 4;
 constexpr int kScales = 3;
 using Bandwidths = double[kCapabilities][kScales];
 
-// A DGX H100, as NCCL finds it for rings: 16 channels, 360 GB/s of NVLink, and 48 GB/s a NIC with one NIC a
-// GPU.
+// A DGX H100, as NCCL finds it for rings: 16 channels, 360 GB/s of NVLink, and 48 GB/s for each NIC, with one
+// NIC for each GPU.
 constexpr int kAssumedChannels = 16;
 constexpr double kAssumedIntraGbps = 360;
 constexpr double kAssumedInterGbpsPerRank = 48;

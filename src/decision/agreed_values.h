@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Live values: named numbers of a job that change on all ranks of a communicator before the same call. The
-// ranks agree on them in the same way as on a new table (docs/agree.md). Pure functions; texts and messages
-// read here are not trusted.
+// ranks agree on them in the same way as on a new table (docs/agree.md). Pure functions; they do not trust
+// the texts and messages that they read.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,13 @@
 
 namespace dynamiccl {
 
-// The most live values of a communicator, because one control message carries all of them.
+// A communicator has at most this many live values, because one control message carries all of them.
 inline constexpr size_t kMaxAgreedValues = 64;
 inline constexpr size_t kMaxValueNameBytes = 31;
-// The value with the agreed MemoryPressure, as a number (docs/formats/override_rules.md).
+// The name of the live value that holds the agreed MemoryPressure as a number
+// (docs/formats/override_rules.md).
 inline constexpr std::string_view kMemoryPressureValue = "memory_pressure";
-// The most bytes of a file of values: every value with a name of full length, and as many comments.
+// The most bytes of a file of values: enough for all values with names of full length and as many comments.
 inline constexpr size_t kMaxValuesFileBytes = 16384;
 
 // Live values by name. A name on whose value the ranks have not agreed yet is absent.
@@ -38,7 +39,7 @@ struct ProposedValue {
 // The level in `values`; kUnknown if none was agreed, or if it is no level.
 MemoryPressure MemoryPressureIn(const AgreedValues& values);
 
-// True for 1 to kMaxValueNameBytes letters, digits, dots, dashes and underscores.
+// True if the text consists of 1 to kMaxValueNameBytes letters, digits, dots, dashes and underscores.
 bool IsValueName(std::string_view name);
 
 // Reads "NAME=VALUE"; blanks around the two are allowed. The error says which part is wrong.

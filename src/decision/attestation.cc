@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each pledge is compared with an earlier one. The first difference ends the vote with no at once, and the
-// last of n_ranks equal pledges ends it with yes.
+// Each pledge is compared with an earlier one. The first difference at once ends the vote with a no, and the
+// last of n_ranks equal pledges ends it with a yes.
 #include "src/decision/attestation.h"
 
 #include <fmt/format.h>

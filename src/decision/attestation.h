@@ -52,9 +52,9 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
-// The leader accepts at most this many votes about situations in a job to which a rank comes late. Each
-// makes the other ranks wait a twentieth of the leader's time-out. So all of them together cost no more than
-// one wait for a communicator.
+// If this many votes about situations end because a rank came too late, the leader gives up all further votes
+// of the job. In each such vote the other ranks wait for a twentieth of the leader's time-out, so all these
+// votes together cost no more than one wait for a communicator.
 inline constexpr int kMaxLateSituations = 20;
 
 // The leader's side of one vote. The control server (plugin/runtime) owns it; one thread at a time. It is
@@ -80,8 +80,8 @@ class Attestation {
   // split the leader does not know which ranks of the parent are missing, so the reason names the ranks that
   // pledged.
   void Expire();
-  // Ends this vote with the verdict of an earlier vote of the same ranks that failed. A rank that was
-  // missing in the earlier one will not come now.
+  // Ends this vote with the verdict of an earlier vote. The same ranks took part in the earlier vote, and it
+  // failed. A rank that was missing in the earlier vote will not come to this one.
   void EndAs(const Verdict& earlier);
 
   // The verdict; empty until the vote has ended.

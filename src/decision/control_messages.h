@@ -83,19 +83,19 @@ ControlToken SituationToken(const ControlToken& communicator, const CallSituatio
 // Returns a rendezvous point's root token for ranks that know only the secret.
 ControlToken RootOfSecret(const ControlSecret& secret);
 // Returns the secret for ids without a block. It is derived from the id, so exactly the holders of the id
-// know it.
+// know the secret.
 ControlSecret SecretOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 
-// The subject of a vote. The leader waits longer for a communicator, and before its init, than for a
-// situation, because these occur only once. The leader's process must be a rank of the communicator, except
-// for kSituation and for children of a split. kSituation is for situations of a child, or of a communicator
-// that is already attested.
+// The subject of a vote. The leader waits longer in a vote about a communicator or its init than in one about
+// a situation, because the former takes place only once. The leader's process must hold a rank of the
+// communicator, except for kSituation and for children of a split. kSituation is for situations of a child,
+// or of a communicator that is already attested.
 enum class VoteKind : uint8_t { kCommunicator = 0, kSituation = 1, kInit = 2, kSituationWithLeader = 3 };
 
 // A rank's pledge in a vote, or its refusal to take part.
 struct PledgeMessage {
   ControlToken root{};
-  ControlToken communicator{};  // or a SituationToken
+  ControlToken communicator{};  // the communicator's token, or a SituationToken
   int32_t member = 0;
   int32_t n_ranks = 0;
   std::string declines;  // why this rank takes no part; empty: it takes part
@@ -132,10 +132,10 @@ struct TableContents {
 struct TableSwitchMessage {
   ControlToken communicator{};
   SwitchMessage message;
-  TableContents table;  // kPrepare only
+  TableContents table;  // set in kPrepare only
 };
 
-// Tells the leader what a rank has decided on a communicator until now, as a digest.
+// Tells the leader what a rank has decided on a communicator so far, in the form of digests.
 struct DigestMessage {
   ControlToken communicator{};
   std::vector<DigestCheckpoint> checkpoints;  // at most kKeptCheckpoints
@@ -180,7 +180,7 @@ enum class ControlKind : uint16_t {
 inline constexpr size_t kMaxMessageBytes = 8192;
 // The most bytes of a plan; the rest of the message is for its other fields.
 inline constexpr size_t kMaxPlanBytes = kMaxMessageBytes - 256;
-// The most times in one message, 25 bytes each.
+// One message holds at most this many measured times of calls, of 25 bytes each.
 inline constexpr size_t kMaxTimes = 300;
 // Magic, version, kind and length of the body.
 inline constexpr size_t kMessageHeaderBytes = 12;
@@ -205,8 +205,8 @@ std::optional<size_t> MessageBytes(std::span<const std::byte> header);
 // Returns the token by which a leader finds the secret of a pledge or a join. The token is not yet
 // authenticated.
 std::optional<ControlToken> RootOf(std::span<const std::byte> message);
-// Each reads an authenticated message. kCorrupt: another kind, a wrong authentication code, another
-// communicator, or a body that is too short or too long.
+// Each reads an authenticated message. The error is kCorrupt for a message of another kind or about another
+// communicator, a wrong authentication code, or a body that is too short or too long.
 Result<PledgeMessage> DecodePledge(std::span<const std::byte> message, const ControlSecret& secret);
 Result<Verdict> DecodeVerdict(std::span<const std::byte> message, const ControlToken& communicator,
                               const ControlSecret& secret);

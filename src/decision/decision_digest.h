@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A digest of all decisions that a rank has made on a communicator so far. It is equal on all ranks as long
-// as they decide alike. Once the ranks differ, their digests stay different (except with a probability of
-// about 2^-64). The ranks report it at multiples of kCheckpointCalls, and digest_comparison.h compares the
+// as the ranks decide alike. Once the ranks differ, their digests stay different (except with a probability
+// of about 2^-64). The ranks report it at multiples of kCheckpointCalls, and digest_comparison.h compares the
 // reports.
 #pragma once
 
@@ -38,7 +38,7 @@ inline constexpr int kKeptCheckpoints = 16;
 class DecisionDigest {
  public:
   // Issuing thread: call `number` begins. If NCCL refused a call, the call begins again with the same number,
-  // and its earlier decisions are taken back.
+  // and the decisions of the first attempt are removed from the digest.
   void Begin(uint64_t number) {
     last_ = kNothing;
     if (number == call_) {
@@ -63,7 +63,7 @@ class DecisionDigest {
     rolling_ = Mix(Mix(rolling_ ^ call_) ^ decided);
   }
 
-  // Any thread: returns the kept checkpoints after call `after`, in no order.
+  // Any thread: returns the kept checkpoints after call `after`, in no particular order.
   std::vector<DigestCheckpoint> CheckpointsAfter(uint64_t after) const {
     std::vector<DigestCheckpoint> found;
     for (const Slot& slot : kept_) {
@@ -91,7 +91,7 @@ class DecisionDigest {
   }
 
   // Writes the checkpoint before the decisions of call_. A reader that sees the new digest also sees
-  // kBeingWritten or the new call number, and so notices the change.
+  // kBeingWritten or the new call number, so the reader notices the change.
   void Keep() {
     const int power = std::countr_zero(call_ / kCheckpointCalls);
     Slot& slot = kept_[static_cast<size_t>(power < kKeptCheckpoints ? power : kKeptCheckpoints - 1)];
@@ -103,7 +103,8 @@ class DecisionDigest {
   static constexpr uint64_t kBeingWritten = ~uint64_t{0};
   static constexpr uint64_t kNothing = ~uint64_t{0};
 
-  // The call under way; the digest with its decisions (rolling_) and without them; and the last decision.
+  // The number of the call under way; the digest with the call's decisions (rolling_) and without them; and
+  // the last decision.
   uint64_t call_ = ~uint64_t{0};
   uint64_t rolling_ = 0;
   uint64_t before_call_ = 0;

@@ -113,8 +113,9 @@ DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(optio
   if (!table_) return {};
   const TableKey entry{key.collective, SizeClassOf(key.bytes), key.role};
   const ConfigMask offered = allowed & NcclConfigs(key.collective);
-  // The first call with a key makes its entry. Not every rank may simulate, so a simulated group must not
-  // make one: other ranks would make theirs at a later call, for which NCCL may offer something else.
+  // The first call with a key makes its entry. Possibly only some ranks simulate a group, so the simulation
+  // must not make an entry: other ranks would make theirs at a later call, for which NCCL may offer something
+  // else.
   const CollectiveConfig choice = key.is_call ? table_->Lookup(entry, offered) : table_->Peek(entry, offered);
   if (options_.plan) return Planned(entry, choice, key);
   return {{}, DecidedBy::kPolicy, CallUse::kChoice, choice, choice, 0};
@@ -140,8 +141,8 @@ CollectiveConfig DecisionEngine::WithLegalChannels(CollectiveConfig config) cons
       options_.max_channels > 0 ? std::min(options_.max_channels, kMaxNcclChannels) : kMaxNcclChannels;
   config.channels = static_cast<uint8_t>(std::min<int>(config.channels, most));
   if (options_.channels_are_pinned) config.channels = 0;
-  // NCCL up to 2.30 uses the number of channels for CollNet unchecked. If the communicator's channels are
-  // unknown, NCCL chooses the number.
+  // NCCL up to 2.30 does not check the number of channels that it gets for CollNet. If the communicator's
+  // channels are unknown, NCCL therefore chooses the number.
   if (options_.max_channels <= 0 && IsCollnet(config.algorithm)) config.channels = 0;
   return config;
 }

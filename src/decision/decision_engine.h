@@ -20,7 +20,7 @@ namespace dynamiccl {
 struct Decision {
   CollectiveConfig config;  // the answer to NCCL; kLeaveNcclAlone: NCCL chooses
   DecidedBy decided_by = DecidedBy::kNccl;
-  CallUse use = CallUse::kChoice;  // the purpose of the call by the plan of the table's version
+  CallUse use = CallUse::kChoice;  // the purpose that the version's plan gives to the call
   CollectiveConfig asked_for;      // `config` before its channels were limited to the communicator's
   CollectiveConfig policy_choice;  // what would have been asked for without the plan
   uint64_t chunk_bytes = 0;        // chunk size for `config`; 0: NCCL's
@@ -31,11 +31,11 @@ struct Decision {
 // not be used without an opt-in at hundreds of times the least cost: fp8 rings at 1024 times, PAT with
 // several ranks at FLT_MAX / 2. 500 is below both.
 inline constexpr float kPricedOut = 500.0f;
-// Returns the cells of NCCL's cost table that may be chosen. Their cost is at least 0, so NCCL can use them,
-// and below kPricedOut times the least cost.
+// Returns the cells of NCCL's cost table that may be chosen. Left out are cells with a negative cost, which
+// NCCL cannot use, and cells that cost kPricedOut times the least cost or more.
 ConfigMask ChoosableCells(const CostTable& table);
-// Returns the algorithm and protocol with the least cost, which NCCL uses by itself, with 0 channels;
-// kLeaveNcclAlone if no cell is possible.
+// Returns the config that NCCL uses by itself: the algorithm and protocol with the least cost, and 0
+// channels. Returns kLeaveNcclAlone if no cell is possible.
 CollectiveConfig CheapestCell(const CostTable& table);
 
 // Holds all inputs of an engine besides the key of the call. The ranks have attested that all of them are
@@ -64,8 +64,8 @@ class DecisionEngine {
 
   // Returns the version's plan; null: the policy alone decides.
   const PlannedTable* plan() const { return options_.plan.get(); }
-  // `allowed` is what NCCL offers on every rank (mask_agreement.h). The answer is one of these,
-  // or kLeaveNcclAlone.
+  // `allowed` is what NCCL offers on every rank (mask_agreement.h). The answer is one of these configs or
+  // kLeaveNcclAlone.
   Decision Decide(const DecisionKey& key, const ConfigMask& allowed);
 
  private:

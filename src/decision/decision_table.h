@@ -19,7 +19,7 @@ namespace dynamiccl {
 struct TableKey {
   Collective collective = Collective::kAllReduce;  // one of the tunable ones
   SizeClass size_class;
-  Role role = Role::kUnknown;  // as recognised
+  Role role = Role::kUnknown;  // the role that the policy recognised
 };
 
 // Computes an entry. The function must be thread-safe, and pure in its arguments and in values that all ranks
@@ -37,8 +37,8 @@ class DecisionTable {
   // the same new key at once may both compute it, with the same result.
   CollectiveConfig Lookup(const TableKey& key, const ConfigMask& allowed);
 
-  // Returns what Lookup would return, and leaves the table as it is: for questions that not every rank may
-  // ask.
+  // Returns what Lookup would return, but does not change the table. Use it for questions that possibly not
+  // every rank asks.
   CollectiveConfig Peek(const TableKey& key, const ConfigMask& allowed) const;
 
   // Number of entries that exist.

@@ -23,8 +23,8 @@ inline constexpr int64_t kDigestPatienceNs = 3'000'000'000;
 struct Divergence {
   uint64_t from = 0;
   uint64_t until = 0;
-  // Up to eight ranks that differ from the majority; if no digest has a majority, up to eight of all that
-  // reported.
+  // Up to eight ranks that differ from the majority; if no digest has a majority, up to eight of all ranks
+  // that reported.
   std::vector<int> ranks;
   size_t n_ranks = 0;      // number of such ranks, the unnamed ones included
   bool from_most = false;  // a majority of the reporting ranks agrees
@@ -45,7 +45,8 @@ class DigestComparison {
 
   // Adds a rank's report. A second report of the same checkpoint is ignored.
   void AddReport(int rank, const DigestCheckpoint& checkpoint, int64_t now_ns);
-  // Returns a difference once all ranks have reported or kDigestPatienceNs have passed since it showed.
+  // Returns a difference once all ranks have reported or kDigestPatienceNs have passed since the difference
+  // appeared.
   std::optional<Divergence> FindDivergence(int64_t now_ns);
 
  private:

@@ -11,8 +11,8 @@ constexpr int kMaskBits = kAlgorithms * kProtocols;
 // top: the key, the mask, and a bit that is always set.
 constexpr int kKeyShift = kMaskBits + 1;
 static_assert(kKeyShift + 3 + 8 + 31 <= 64);
-// The ranks exchange their masks of one situation at most this often. The last time is at its 16,384th call;
-// after that NCCL chooses for the situation.
+// The ranks exchange their masks of one situation at most this many times, the last time at the situation's
+// 16,384th call. After that, NCCL chooses for the situation.
 constexpr int kMaxAttempts = 8;
 
 uint64_t KeyOf(const CallSituation& situation) {
@@ -80,7 +80,7 @@ std::optional<ConfigMask> MaskAgreement::NegotiateMask(const CallSituation& situ
   const bool known = open_.contains(key);
   if (!known && n_settled_ + open_.size() >= kMaxSettled) return std::nullopt;
   Open& open = open_[key];
-  // A group may ask about a situation more than once, but the group is only one call.
+  // A group may ask about a situation more than once, but a group counts as one call.
   if (known && call_number == open.last_call) return std::nullopt;
   open.last_call = call_number;
   ++open.calls;

@@ -73,8 +73,8 @@ class MaskAgreement {
  public:
   using Refused = std::function<void(const CallSituation& situation, const Verdict& verdict)>;
   // The constructor's `refused` is called with every verdict that is not a yes. `most_unanswered` limits how
-  // many votes this rank joins before all ranks have come to one. Another rank may never come, and the
-  // leader's total waiting time for late ranks is limited for the whole job. 0: no limit.
+  // many votes this rank joins as long as there was no vote to which all ranks came. A missing rank may never
+  // come, and the leader's total waiting time for late ranks is limited for the whole job. 0: no limit.
   MaskAgreement(std::unique_ptr<MaskExchange> exchange, Refused refused, int most_unanswered = 0)
       : exchange_(std::move(exchange)), refused_(std::move(refused)), most_unanswered_(most_unanswered) {}
 
@@ -85,7 +85,7 @@ class MaskAgreement {
                                        const ConfigMask& seen);
   // Returns the verdict for which AgreedMask would wait; null if AgreedMask would not wait.
   std::shared_ptr<PendingVerdict> AwaitedVerdict(const CallSituation& situation, uint64_t call_number);
-  // Returns what AgreedMask would return, but for a question that is not about a call: counts no call and
+  // Serves questions that are not about a call: returns what AgreedMask would return, but counts no call and
   // sends nothing.
   std::optional<ConfigMask> Settled(const CallSituation& situation) const;
 

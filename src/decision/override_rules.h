@@ -24,7 +24,7 @@ struct RuleSubject {
   int n_nodes = 1;
   int n_ranks = 1;
   int n_pipe_ops = 1;
-  // The policy's LSTM recognised these three; DecisionKey says when they are unknown.
+  // The policy's LSTM recognised the following three members; DecisionKey says when they are unknown.
   Role role = Role::kUnknown;
   Phase phase = Phase::kUnknown;
   ZeroStage stage = ZeroStage::kUnknown;
@@ -87,8 +87,8 @@ struct ParsedRules {
 // its text.
 class OverrideRules {
  public:
-  // Reads rules from `text`. `name` is used in errors, which give line and column. If it ends in ".toml" the
-  // text is TOML, otherwise CSV. One wrong rule makes the whole text an error.
+  // Reads rules from `text`. `name` is used in errors, which give line and column. If `name` ends in ".toml",
+  // the text is TOML, otherwise CSV. One wrong rule makes the whole text an error.
   static Result<OverrideRules> Parse(std::string_view text, const std::string& name);
   // Reads and parses a file of at most 1 MiB.
   static Result<OverrideRules> ReadFile(const std::string& path);

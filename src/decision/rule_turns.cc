@@ -10,8 +10,8 @@
 namespace dynamiccl {
 namespace {
 
-// The first turn begins only after this many steps whose calls repeat, and this many calls. A stretch of
-// equal calls within a step does not last so long.
+// The first turn begins only after kStepsBefore steps whose calls repeat, and not before kCallsBefore calls.
+// A stretch of equal calls within a step does not last so long.
 constexpr uint64_t kStepsBefore = 4;
 constexpr uint64_t kCallsBefore = 128;
 // After this many consecutive steps with another number of calls, the turns begin anew with the new length of
@@ -53,7 +53,7 @@ void RuleTurns::FollowSteps() {
 
 const OverrideRules& RuleTurns::RulesAt(const RuleSubject& subject, uint64_t call_number) {
   if (!asked_ || call_number != last_call_) {
-    // NCCL may ask about several collectives of a call. Only the first question about a call counts it.
+    // NCCL may ask about several collectives of a call. Only the first question about a call counts the call.
     if (calls_of_step_ > 0) turn_ = before_ + 1 + static_cast<uint32_t>(taken_++ / (calls_of_step_ * steps_));
     period_.Take(KindOf(subject), 0);
     FollowSteps();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file is text: a first line, a policy line, one line for each entry in the order of the keys, and an end
-// line with the SHA-256 of everything before it. A truncated file lacks the end line, so it is not taken for
-// a shorter one.
+// line with the SHA-256 of everything before it. A truncated file lacks the end line, so it is not mistaken
+// for a shorter complete file.
 #include "src/decision/saved_decisions.h"
 
 #include <fmt/format.h>

@@ -28,8 +28,8 @@ struct SavedKey {
   friend bool operator==(const SavedKey& a, const SavedKey& b) { return a.AsTuple() == b.AsTuple(); }
 };
 
-// The entries of one file. A value; while it changes, one thread at a time. Equal entries have equal texts,
-// whatever the order in which they were set.
+// The entries of one file. A plain value; while it changes, only one thread may use it. Equal entries have
+// equal texts, in whatever order the entries were set.
 class SavedDecisions {
  public:
   // `policy_hash`: hexadecimal SHA-256 of the policy that made the entries and that recognises roles; empty:

@@ -11,13 +11,13 @@
 
 namespace dynamiccl {
 
-// The leader gives its verdict within its time-out. If a rank has no verdict this many nanoseconds later,
-// none is on its way: the pledge or the verdict was lost. A second is more than a network takes.
+// The leader gives its verdict within its time-out. If a rank has no verdict this many nanoseconds later, the
+// pledge or the verdict was lost: a network needs less than a second.
 inline constexpr int64_t kAnswerNs = 1'000'000'000;
 
 // One rank's state in one vote, owned by its pledge sender (plugin/runtime), one thread at a time. Pure
 // state, without sockets, clocks and threads. It guarantees that a rank which may have pledged follows the
-// leader's verdict, and that a rank which went alone never pledges.
+// leader's verdict, and that a rank which went on alone never pledges.
 class VotingMember {
  public:
   // Call this before each sending of the pledge, before its first byte leaves. False: the pledge must not be

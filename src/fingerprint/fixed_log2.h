@@ -3,7 +3,8 @@
 // bits.
 //
 // The integer part is the position of the highest bit. Each fraction bit comes from squaring the mantissa m
-// in [1, 2): since log2(m^2) = 2 log2(m), the next bit is 1 exactly if m^2 >= 2, and then m^2 / 2 goes on.
+// in [1, 2): since log2(m^2) = 2 log2(m), the next bit is 1 exactly if m^2 >= 2, and then m^2 / 2 replaces
+// m^2.
 #pragma once
 
 #include <bit>
@@ -12,7 +13,7 @@
 namespace dynamiccl {
 
 // floor(log2(value) * 2^FractionBits), up to an error of one unit in the last place; 0 and 1 give 0. It takes
-// one multiplication a bit (about 10 ns for 8 bits) and none for a power of two.
+// one multiplication for each bit (about 10 ns for 8 bits) and none for a power of two.
 template <int FractionBits>
 constexpr int32_t FixedLog2(uint64_t value) {
   static_assert(FractionBits > 0 && FractionBits <= 24);

@@ -21,7 +21,7 @@ namespace {
 using AnyPrimitives =
     std::variant<std::monostate, SimplePrimitives, LlPrimitives, std::unique_ptr<Ll128Primitives>>;
 
-// Makes the primitives of a protocol in `place`, which destroys the primitives that were there.
+// Makes the primitives of a protocol in `place`. This destroys the primitives that `place` held before.
 Primitives& MakePrimitives(AnyPrimitives& place, Protocol protocol, Connection* channel,
                            const Reduction& reduction, size_t chunk_bytes) {
   if (protocol == Protocol::kLL128) {

@@ -20,10 +20,11 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// In nanoseconds: how long WithdrawBuffers waits for a peer of another process that died while it touched a
-// piece of a buffer, or was stopped while it read one. A piece normally takes well under a millisecond.
+// In nanoseconds: how long WithdrawBuffers waits for a peer in another process, if that process died while it
+// touched a piece of a buffer or was stopped while it read a piece. A piece normally takes well under a
+// millisecond.
 constexpr int64_t kMaxTouchNs = 500'000'000;
-// A rank that waits longer for a peer looks again so often.
+// The interval at which a rank that waits longer for a peer looks again.
 constexpr std::chrono::milliseconds kLookAgain{1};
 
 }  // namespace
@@ -185,7 +186,7 @@ void Communicator::WithdrawBuffers() {
 }
 
 // A peer that is a thread of this process always finishes its piece, even if it gets no core for long. It
-// must be awaited, because no mapping of its own keeps the buffer valid.
+// must be awaited, because it uses the buffer itself and has no mapping that would keep the buffer valid.
 void Communicator::AwaitLeave(int peer, int64_t begin_ns) const {
   const AccessGate& gate = header(peer).gate;
   const bool finishes = mesh()->reach(peer) == Reach::kSameProcess;
@@ -196,7 +197,7 @@ void Communicator::AwaitLeave(int peer, int64_t begin_ns) const {
       continue;
     }
     const int64_t writer = gate.writer.load(std::memory_order_relaxed);
-    // Without copies between processes nothing tells whether that process lives.
+    // Without copies between processes, this rank cannot tell whether that process lives.
     if (writer == 0 || !copies_between_processes() || !IsReadableProcess(writer)) return;
     if (waited_ns > timeout_ms() * 1'000'000) {
       return Warn(

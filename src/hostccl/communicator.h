@@ -33,10 +33,10 @@
 namespace dynamiccl::hostccl {
 
 // The settings that a rank reads from its environment when a communicator is made. max_channels, rank_order
-// and emulated must be equal on all ranks, which compare them (bootstrap_message.h). The others may differ.
-// Copies between processes are used only if all ranks allow them.
+// and emulated must be equal on all ranks; the ranks compare these three (bootstrap_message.h). The others
+// may differ. Copies between processes are used only if all ranks allow them.
 struct CommunicatorSettings {
-  int64_t timeout_ms = 30000;  // milliseconds without progress before an operation fails, when it was made
+  int64_t timeout_ms = 30000;  // milliseconds without progress until an operation fails; set at creation
   bool user_sets_timeout = false;
   int32_t max_channels = 8;
   bool rank_order = false;   // HOSTCCL_SUM
@@ -53,15 +53,15 @@ struct CommunicatorSettings {
 // may call it at any time.
 //
 // The class has many members because it owns the parts of one rank and hands them to the launch in progress.
-// Each part has a class of its own; this class has only their lifetimes, the order of launches and the state
-// of failure.
+// Each part has a class of its own; this class manages only the lifetimes of the parts, the order of launches
+// and the state of failure.
 //
 // A failure is permanent: after Fail, Abort or Interrupt the launches in progress end soon and no new one
 // starts.
 class Communicator {
  public:
   // The values that communicator_init.cc passes to the constructor. `link_ranks` maps ranks to the ranks of
-  // `links`, which belong to another communicator after a split.
+  // `links`. After a split, `links` belongs to another communicator.
   struct Parts {
     CommunicatorInfo info;
     int device = 0;
@@ -170,9 +170,9 @@ class Communicator {
   // before.
   void Close();
 
-  // The most recent launch; launches on different streams and threads wait for it to keep their order.
-  // `launch_mutex` guards this value, and a thread that runs a call inline holds the mutex. So if a thread
-  // holds the mutex and the last launch is complete, no launch is running.
+  // The most recent launch; launches on different streams and threads wait for its end, so that they run in
+  // order. `launch_mutex` guards this value, and a thread that runs a call inline holds the mutex. So if a
+  // thread holds the mutex and the last launch is complete, no launch is running.
   struct LastLaunch {
     std::shared_ptr<const Completion> completion;
     HostStream* stream = nullptr;

@@ -64,7 +64,8 @@ ncclResult_t RunOn(ncclComm_t comm, const Communicator& communicator, std::funct
   return IssueSetup({comm, &communicator, std::move(work)});
 }
 
-// No call of another thread can find the communicator once its sessions end.
+// Frees the handle before it ends the plugins' sessions, so that no call of another thread can find the
+// communicator meanwhile.
 void Free(ncclComm_t comm) {
   const auto communicator = CommunicatorOf(*comm);
   if (FreeHandle(comm) && communicator != nullptr) communicator->Close();

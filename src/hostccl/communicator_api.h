@@ -42,7 +42,7 @@ ncclResult_t Shrink(ncclComm_t comm, const ShrinkArguments& arguments, ncclComm_
 ncclResult_t GetGrowId(ncclComm_t comm, ncclUniqueId* id);
 // The arguments of ncclCommGrow.
 struct GrowArguments {
-  int n_ranks = 0;                   // of the grown communicator
+  int n_ranks = 0;                   // number of ranks of the grown communicator
   const ncclUniqueId* id = nullptr;  // null on existing ranks, except on the one that made it
   int rank = -1;                     // rank of a new rank; -1 on existing ranks
   const ncclConfig_t* config = nullptr;

@@ -37,7 +37,7 @@ ncclComm_t TakeHandle() {
   return handle;
 }
 
-// Returns a reference to the latest job, which keeps the job alive while the caller waits for it.
+// Returns a reference to the latest job. The reference keeps the job alive while the caller waits for it.
 std::shared_ptr<BackgroundJob> JobOf(ncclComm& handle) {
   const std::lock_guard lock(handle.mutex);
   return handle.job;

@@ -27,7 +27,7 @@ struct ncclComm {
   std::atomic<uint64_t> users{0};  // number of HandleUse objects
   bool blocking = true;
   uint64_t process = 0;  // ProcessToken() of the process that made the handle
-  // Null until the communicator has been made, and for good if making it failed.
+  // Null until the communicator has been made; stays null if that failed.
   std::shared_ptr<dynamiccl::hostccl::Communicator> communicator;
   // For a non-blocking handle: the result of its latest call, or ncclInProgress while that call runs.
   std::atomic<ncclResult_t> state{ncclSuccess};
@@ -52,8 +52,8 @@ ncclComm_t NewHandle(bool blocking);
 bool FreeHandle(ncclComm_t handle);
 
 // Gives a thread the communicator of a blocking handle for one short call, without the handle's mutex and
-// without a reference of its own: FreeHandle waits until the object is gone. Meanwhile the thread may wait
-// for peers only briefly, and must not free the handle.
+// without a reference of its own: FreeHandle waits until the HandleUse is destroyed. Meanwhile the thread may
+// wait for peers only briefly, and must not free the handle.
 class HandleUse {
  public:
   explicit HandleUse(ncclComm& handle) : handle_(handle) { handle_.users.fetch_add(1); }
@@ -82,8 +82,8 @@ bool IsLive(ncclComm_t handle);
 std::shared_ptr<Communicator> CommunicatorOf(ncclComm& handle);
 
 // Returns the communicator of a handle that may be used now. Returns kInvalidArgument if the handle is not
-// live, was made before fork(), or its last non-blocking call is still in progress, kPeerFailed if its
-// initialisation failed.
+// live, was made before fork(), or its last non-blocking call is still in progress. Returns kPeerFailed if
+// the initialisation of the communicator failed.
 Result<std::shared_ptr<Communicator>> CheckCommunicator(ncclComm_t handle);
 
 // Returns the result of ncclCommGetAsyncError for a live handle.

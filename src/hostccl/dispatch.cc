@@ -73,8 +73,8 @@ bool FitsInline(const Communicator& communicator, uint64_t bytes) {
 }
 
 // The communicator's last launch may be a small one that the stream's thread is about to end. The caller then
-// waits briefly for its end and can run the call inline. If the caller enqueued the call, all its later calls
-// would wait for the stream's thread too.
+// waits briefly for the end of that launch and can run the call inline. If the caller enqueued the call, all
+// its later calls would wait for the stream's thread too.
 bool ClaimAfterLast(HostStream& stream, Communicator& communicator) {
   const auto& last = communicator.last_launch();
   if (last.completion == nullptr) return communicator.inline_gauge().Try() && stream.TryClaim();

@@ -22,7 +22,7 @@ namespace {
 struct Group {
   int depth = 0;
   ncclResult_t error = ncclSuccess;
-  std::optional<bool> blocking;     // true if its communicators are blocking; not set without any
+  std::optional<bool> blocking;     // true if its communicators are blocking; not set without communicators
   std::vector<ncclComm_t> handles;  // the non-blocking ones
   GroupCalls calls;
   GroupEvents events;

@@ -48,7 +48,7 @@ bool InGroup();
 // nothing of the group. Returns ncclInProgress if the group continues in the background.
 ncclResult_t GroupEnd();
 // Does as GroupEnd, but does not launch the collectives and transfers of the outermost group. *microseconds
-// gets the time that the cost model expects for them, and stays unchanged if there are none.
+// gets the time that the cost model expects for the collectives, and stays unchanged if the group has none.
 ncclResult_t GroupSimulate(float* microseconds);
 
 // Adds a call to the open group. Without an open group the call runs as a group of its own. Its arguments

@@ -82,8 +82,8 @@ bool HostStream::ClaimSoon(int64_t ns) {
 
 void HostStream::Release(ncclResult_t result) {
   KeepError(result);
-  // During the claim the stream's thread could not take work that was enqueued, and it may sleep. So it is
-  // woken now.
+  // During the claim the stream's thread could not take work that was enqueued, and the thread may be asleep.
+  // So it is woken now.
   if (pending_.fetch_sub(kClaimed, std::memory_order_acq_rel) != kClaimed) WakeIfSleeping();
 }
 
@@ -157,9 +157,9 @@ void HostStream::WaitFor(std::shared_ptr<const Completion> completion) {
 }
 
 // Takes the next work for the stream's thread, which first yields and then sleeps until there is some. Work
-// that appears while the thread yields may be gone once it has the lock, because a caller of Synchronize took
-// the work. More work is then likely, so the thread yields again: waking it from sleep would cost the caller
-// a system call.
+// that appears while the thread yields may be gone once the thread has the lock, because a caller of
+// Synchronize took the work. More work is then likely, so the thread yields again: waking it from sleep would
+// cost the caller a system call.
 bool HostStream::Next(Work& work) {
   std::unique_lock lock(mutex_);
   const auto ended = [this] { return stopping_ && queue_.empty(); };

@@ -34,7 +34,7 @@ Handles& AllHandles();
 // ends.
 struct Handles {
   // A child of fork() gets the mutex unlocked, whatever the parent's threads do, and searches for each stream
-  // again, because it cannot use those of its parent.
+  // again, because the child cannot use its parent's streams.
   Handles() {
     ::pthread_atfork([] { AllHandles().mutex.lock(); }, [] { AllHandles().mutex.unlock(); },
                      [] {

@@ -2,8 +2,9 @@
 // The calibrated costs of hostccl's algorithms.
 //
 // The model is used without NCCL's corrections for GPU clusters (CostModelInput::gpu_corrections). They were
-// measured on GPU clusters, and no calibration of hostccl shows them. Two of them made hostccl's default
-// wrong: LL for 16K between nodes, and Ring where a tree moves fewer bytes (docs/results/hostccl-map.md).
+// measured on GPU clusters, and no calibration of hostccl shows such effects. Two of the corrections made
+// hostccl's default wrong: LL for 16K between nodes, and Ring where a tree moves fewer bytes
+// (docs/results/hostccl-map.md).
 #include "src/hostccl/hostccl_constants.h"
 
 namespace dynamiccl::hostccl {
@@ -21,7 +22,7 @@ struct SoftwareCost {
   Algorithm algorithm;
   Protocol protocol;
   double base_us;
-  double hop_us;  // without the latency of the link
+  double hop_us;  // software cost of one hop, without the link's latency
 };
 constexpr SoftwareCost kSoftwareCosts[] = {
     {Algorithm::kTree, Protocol::kLL, 1.27, 0.21},     {Algorithm::kTree, Protocol::kLL128, 1.03, 0.48},
@@ -30,7 +31,7 @@ constexpr SoftwareCost kSoftwareCosts[] = {
     {Algorithm::kNvls, Protocol::kSimple, 0.95, 0.67}, {Algorithm::kNvlsTree, Protocol::kSimple, 0.95, 0.67},
     {Algorithm::kPat, Protocol::kSimple, 0.95, 0.58},
 };
-// Bandwidths from the same calibration over one channel, in 1e9 bytes a second: of Ring/LL, Ring/LL128 and
+// Bandwidths from the same calibration over one channel, in 1e9 bytes per second: of Ring/LL, Ring/LL128 and
 // Tree/Simple.
 constexpr double kLLGbps = 2.78;
 constexpr double kLL128Gbps = 4.51;

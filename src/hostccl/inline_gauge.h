@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides whether a call should be tried on the calling thread. A call that runs there saves waking the
-// stream's thread, about 20 us. A call whose peers are late gives up after about as long (progress_wait.h)
-// and has wasted that time.
+// stream's thread, about 20 us. A call whose peers are late gives up after about the same time
+// (progress_wait.h), and that time is wasted.
 #pragma once
 
 #include <algorithm>

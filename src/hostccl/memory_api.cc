@@ -68,7 +68,7 @@ Result<bool> AgreeOnWindow(const Communicator& communicator, const WindowFacts& 
   return shared;
 }
 
-// Makes a handle from the number of an entry, which is never 0 and never used twice.
+// Makes a handle from an entry's number. A number is never 0 and never used twice.
 template <typename Handle>
 Handle ToHandle(uint64_t id) {
   return reinterpret_cast<Handle>(static_cast<uintptr_t>(id));

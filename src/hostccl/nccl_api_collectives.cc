@@ -99,7 +99,7 @@ ncclResult_t pncclAllGatherConfig(const void* sendbuff, void* recvbuff, size_t s
       {Collective::kAllGather, sendbuff, recvbuff, sendcount, datatype, ncclSum, 0, comm, stream, config});
 }
 
-// NCCL implements AlltoAll, Gather and Scatter as groups of Send and Recv, and so does hostccl.
+// NCCL implements AlltoAll, Gather and Scatter as groups of Send and Recv. hostccl does the same.
 ncclResult_t pncclAlltoAll(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
                            ncclComm_t comm, cudaStream_t stream) {
   return CallGrouped(GroupedCollective::kAlltoAll,

@@ -24,7 +24,7 @@ constexpr size_t kMinCopiedPiece = size_t{16} << 10;
 // wait, and let the work overlap with the transfers on emulated links.
 constexpr size_t kMappedPiece = size_t{256} << 10;
 // In bytes: the most that a member reads from all parcels together. Every member sums all parcels itself, and
-// so many bytes still fit in the first-level caches.
+// this number of bytes still fits in the first-level caches.
 constexpr size_t kMaxCarried = size_t{64} << 10;
 // Number of announcements between two searches for mappings whose owners have freed the memory.
 constexpr uint64_t kDropEvery = 64;

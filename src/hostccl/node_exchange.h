@@ -142,7 +142,7 @@ class NodeExchange {
   // Ends at once, unless the communicator has failed or a member has given up: then it never ends. Wait for
   // it before anything that was computed from peers' buffers is sent to a rank of another node. That rank
   // could otherwise finish the call with data of a peer that died before they were read, or that used its
-  // buffer again because this rank had been stopped while it read (Communicator::WithdrawBuffers).
+  // buffer again because this rank had been stopped during the read (Communicator::WithdrawBuffers).
   Until Valid() { return {*this, &NodeExchange::PollValid}; }
 
   // Returns `bytes` of a member's send buffer: the buffer itself if it is mapped, else a copy in the member's

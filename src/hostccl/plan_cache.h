@@ -23,7 +23,7 @@ struct RepeatedCall {
   Collective collective = Collective::kAllReduce;
   DataType data_type = DataType::kFloat32;  // as planned: int8 for data that are only moved
   ReduceOp op = ReduceOp::kSum;
-  size_t count = 0;  // in elements of data_type; 0 for no call
+  size_t count = 0;  // number of elements of data_type; 0: this is no call
 
   friend bool operator==(const RepeatedCall&, const RepeatedCall&) = default;
 };

@@ -28,7 +28,7 @@ struct Transfer;
 
 // The handles of the profiler events of one call.
 struct TaskEvents {
-  int mask = 0;  // as read when the call was issued; 0: nothing is recorded
+  int mask = 0;  // the plugin's mask when the call was issued; 0: nothing is recorded
   void* group_api = nullptr;
   void* api = nullptr;   // CollApi or P2pApi
   void* task = nullptr;  // Coll or P2p
@@ -71,7 +71,7 @@ class LaunchEvents {
   ~LaunchEvents();
 
  private:
-  // Each of these starts its events if the plugin wants one of them.
+  // Each of these starts its events if the plugin wants at least one of these events.
   void StartLaunch(int mask, void* group_api, cudaStream_t stream);
   void StartCollective(CollectiveOperation& operation);
   void StartTransfer(Transfer& transfer, bool sends);

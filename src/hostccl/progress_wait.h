@@ -16,7 +16,7 @@ inline constexpr int64_t kYieldNs = 200'000;
 inline constexpr int64_t kInlinePatienceNs = 20'000;
 // In nanoseconds: kInlinePatienceNs for the case that ranks outnumber cores. A peer may then wait for its
 // turn on a core behind several ranks, and the stream's thread would be one more that wants a core. Measured
-// with 4 ranks on 2 cores: 7.5 us a call with 20 us of patience, 5.4 us with 100 us.
+// with 4 ranks on 2 cores: 7.5 us per call with 20 us of patience, 5.4 us with 100 us.
 inline constexpr int64_t kCrowdedPatienceNs = 100'000;
 constexpr int64_t InlinePatienceNs(bool may_spin) {
   return may_spin ? kInlinePatienceNs : kCrowdedPatienceNs;

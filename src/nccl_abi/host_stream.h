@@ -32,8 +32,8 @@ ncclResult_t hostcclEventCreate(hostcclEvent_t* event);
 ncclResult_t hostcclEventDestroy(hostcclEvent_t event);
 // Captures all work that was issued to the stream so far. Recording again replaces the captured work.
 ncclResult_t hostcclEventRecord(hostcclEvent_t event, cudaStream_t stream);
-// Blocks until the captured work is done. Returns its first error that no hostcclStreamSynchronize had
-// returned by then; the stream keeps the error.
+// Blocks until the captured work is done. Returns the stream's first error up to that point that no
+// hostcclStreamSynchronize has returned yet; the stream keeps the error.
 ncclResult_t hostcclEventSynchronize(hostcclEvent_t event);
 // Returns ncclSuccess if the captured work is done, else ncclInProgress.
 ncclResult_t hostcclEventQuery(hostcclEvent_t event);

@@ -2,8 +2,8 @@
 // NCCL's C API as hostccl offers it and as the interposer forwards it, declared without any CUDA header.
 // Names, values and layouts are NCCL's (nccl.h 2.32.3): code compiled against this header runs on NVIDIA's
 // library and on hostccl. tests/src/nccl_abi compares it with NVIDIA's nccl.h where a wheel of NCCL can be
-// had. For the meaning of each function see NCCL's documentation; docs/hostccl.md says what hostccl does
-// there.
+// had. For the meaning of each function see NCCL's documentation; docs/hostccl.md says how hostccl implements
+// it.
 #pragma once
 
 #include <limits.h>
@@ -113,8 +113,8 @@ typedef enum {
 // Values of a structure's first words, by which the library detects a structure that was not initialised.
 #define NCCL_API_MAGIC 0xcafebeef
 #define NCCL_SIM_INFO_MAGIC 0x74685283
-// The release whose structures are declared here, as their `version` member states it. What ncclGetVersion
-// reports is another number (src/hostccl/emulated_release.h).
+// The release whose structures this header declares; the structures state it in their `version` member. What
+// ncclGetVersion reports is another number (src/hostccl/emulated_release.h).
 #define DYNAMICCL_NCCL_API_VERSION 23203
 
 // The structures carry NVIDIA's tags, which name the release that last changed them. Every structure only

@@ -36,7 +36,7 @@ typedef struct {
   const char* name;
   // Called once per communicator and rank. The inputs are commId (equal on all ranks), nRanks, nNodes,
   // logFunction and nvlDomainInfo. Sets *ctx. `constants` may be null; NCCL uses the values that the tuner
-  // changes there.
+  // changes in it.
   ncclResult_t (*init)(void** ctx, uint64_t commId, size_t nRanks, size_t nNodes,
                        ncclDebugLogger_t logFunction, ncclNvlDomainInfo_v5_t* nvlDomainInfo,
                        ncclTunerConstants_v5_t* constants);

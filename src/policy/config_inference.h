@@ -42,8 +42,8 @@ struct ConfigChoice {
 
 // Chooses among the actions for which every network and the trees promise at least the policy's gate as gain
 // over NCCL's choice. The action with the least predicted time wins, the first of equals. The trees are
-// evaluated only if all networks promise the gain. A call takes some 10 us; it is made once for each key and
-// not for every call of a collective.
+// evaluated only if all networks promise the gain. This function takes some 10 us. It is called once for each
+// key and not for every collective call.
 ConfigChoice ChooseConfig(const Policy& policy, const CostModelInput& input, const ConfigQuestion& question);
 
 // Chooses in the same way, but the caller computes the networks' residuals. An exporter uses this to compare

@@ -20,8 +20,8 @@ constexpr std::string_view kSchema = "dynamiccl effect features 1, int16, 12 fra
     DYNAMICCL_EFFECT_FEATURES(DYNAMICCL_EFFECT_FEATURE);
 #undef DYNAMICCL_EFFECT_FEATURE
 
-// If log2(x) has this many fraction bits, its integer is log2(x) / 8 with 12 fraction bits. The next constant
-// does the same for log2(x) / 4.
+// The integer that stands for log2(x) with this many fraction bits also stands for log2(x) / 8 with 12
+// fraction bits. The next constant does the same for log2(x) / 4.
 constexpr int kEighth = 9;
 constexpr int kQuarter = 10;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs with which the config agent predicts what a config does to a training step. They describe the
-// calls that would use the config, the job's circumstances, the fabric and the config. Everything except the
-// collectives, the number of ranks and nodes, and the config may be unknown; its inputs are then 0.
+// The inputs with which the config agent predicts how a config changes the time of a training step. They
+// describe the calls that would use the config, the job's circumstances, the fabric and the config.
+// Everything except the collectives, the number of ranks and nodes, and the config may be unknown; its inputs
+// are then 0.
 #pragma once
 
 #include <array>

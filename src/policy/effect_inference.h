@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts what a config does to a training step, in integers. Policies that learnt from no experiments
-// (PolicyTensors::effect.count is 0) predict nothing. Any thread may call these functions.
+// Predicts how a config changes the time of a training step. All arithmetic is in integers. Policies that
+// learnt from no experiments (PolicyTensors::effect.count is 0) predict nothing. Any thread may call these
+// functions.
 #pragma once
 
 #include <array>
@@ -28,8 +29,8 @@ struct PredictedEffect {
 // collective.
 std::optional<PredictedEffect> PredictEffect(const PolicyTensors& tensors, const EffectSubject& subject);
 
-// Sets those inputs to 0 that may be unknown (effect_features.h) and were so in all training data. Returns
-// false if one of the others lies outside of what training saw.
+// Sets to 0 the inputs that may be unknown (effect_features.h) and were unknown in all training data. Returns
+// false if another input lies outside of what training saw.
 bool KeepKnownInputs(const PolicyTensors& tensors, EffectInputs& inputs);
 
 }  // namespace dynamiccl

@@ -32,8 +32,8 @@ inline constexpr int kGoldenPerAgent = 128;  // golden vectors of each agent
 // The scales and thresholds of the structure agent. Logits have kTokenFractionBits fraction bits. The struct
 // is one section of the file: order and type of the members are the format.
 struct StructureThresholds {
-  int32_t gate_fraction_bits = 0;  // of gate_weights
-  int32_t head_fraction_bits = 0;  // of head_weights
+  int32_t gate_fraction_bits = 0;  // fraction bits of gate_weights
+  int32_t head_fraction_bits = 0;  // fraction bits of head_weights
   int32_t role_margin = 0;         // best logit minus second best, below which the answer is "unknown"
   int32_t phase_margin = 0;
   int32_t stage_margin = 0;
@@ -46,7 +46,8 @@ struct StructureThresholds {
 
 // Boosted trees, which the config agent uses beside the networks. Every tree is complete and kTreeDepth
 // levels deep. The children of node i are 2i + 1 and 2i + 2; an input below the node's threshold goes to the
-// first. If a branch was shorter in the trained tree, all leaves below its end have its value.
+// first. If a branch ended earlier in the trained tree, all leaves below that end have the value of the
+// branch.
 inline constexpr int kTrees = 128;
 inline constexpr int kTreeDepth = 5;
 inline constexpr int kTreeNodes = (1 << kTreeDepth) - 1;
@@ -64,13 +65,13 @@ struct TreeScales {
 
 // The scalars of the config networks. The struct is one section of the file.
 struct ConfigScales {
-  int32_t fraction_bits[3] = {};  // of the weights of the three layers
+  int32_t fraction_bits[3] = {};  // fraction bits of the weights, by layer
   int32_t gate = 0;               // log2 of the gain that every network must promise, 16 fraction bits
 };
 
 // The scalars of the networks that predict effects on steps. The struct is one section of the file.
 struct EffectScales {
-  int32_t fraction_bits[3] = {};  // of the weights of the three layers
+  int32_t fraction_bits[3] = {};  // fraction bits of the weights, by layer
   // Standard error of predictions on fabrics that training left out, as log2 with 16 fraction bits.
   int32_t error = 0;
   int32_t count = 0;  // measured effects in training; 0: the policy predicts no effects
@@ -140,7 +141,7 @@ struct Policy {
   uint64_t training_data_id = 0;  // XXH3 over the hashes of the training files
   uint32_t min_nccl_version = 0;  // releases whose cost model served as prior, as NCCL_VERSION_CODE
   uint32_t max_nccl_version = 0;
-  Sha256Digest sha256{};  // of the file, set by reading and writing; ranks compare it
+  Sha256Digest sha256{};  // digest of the file, set by reading and writing; ranks compare it
   // Set when a file is read, after which the tensors do not change; null in a policy that is under
   // construction.
   std::shared_ptr<const StructureNetwork> structure_network;

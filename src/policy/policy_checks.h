@@ -37,7 +37,7 @@ enum class Agent { kStructure, kConfig };
 bool SumsFit(const PolicyTensors& tensors, Agent agent);
 // Returns the first layer (0 to 2) of the config networks in which a sum can exceed int32, or -1.
 int OverflowingConfigLayer(const PolicyTensors& tensors);
-// The same for the networks that predict effects on steps.
+// Returns the same for the networks that predict effects on steps.
 int OverflowingEffectLayer(const PolicyTensors& tensors);
 
 // Computes the golden outputs from the golden inputs with this build's inference.

@@ -38,8 +38,8 @@ tl::unexpected<Error> OtherVersion(size_t byte, const std::string& check) {
   return WithHint(MakeError(ErrorKind::kUnsupported, "byte {}: {}", byte, check), kRetrain);
 }
 
-// Says where each section lies in the file, which follows from the sections' sizes. Reading and writing share
-// this definition.
+// Says where each section lies in the file. The places follow from the sections' sizes. Reading and writing
+// share this definition.
 struct Layout {
   bool with_effects = false;
   std::vector<PolicySection> sections;
@@ -178,8 +178,8 @@ Status CheckValues(const PolicyTensors& tensors, const Layout& layout) {
   return MakeError(ErrorKind::kInternal, "a check names section {}, which does not exist", fault.kind);
 }
 
-// Returns the length of the last section, which decides the layout. It is read from the last row of the
-// section table; an error if the file is too short for that row.
+// Returns the length of the last section, on which the layout depends. The length is read from the last row
+// of the section table; returns an error if the file is too short for that row.
 Result<size_t> ProvenanceBytes(std::span<const std::byte> bytes, bool with_effects) {
   const size_t at = sizeof(PolicyHeader) + PolicySections(with_effects).size() * sizeof(PolicySection);
   if (bytes.size() < at + sizeof(PolicySection))

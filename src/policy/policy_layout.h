@@ -47,7 +47,7 @@ struct PolicySection {
   uint32_t kind;
   uint32_t type;     // SectionType
   uint32_t dims[4];  // unused ones are 1
-  uint64_t offset;   // in the file, a multiple of kPolicyAlignment
+  uint64_t offset;   // offset in the file, a multiple of kPolicyAlignment
   uint64_t bytes;
   uint64_t checksum;  // XXH3 of the bytes
 };

@@ -17,7 +17,7 @@ struct SectionRow {
   const char* name;
   SectionType type;
   std::array<uint32_t, 4> dims;
-  size_t offset;  // of the member in PolicyTensors, bytes
+  size_t offset;  // offset of the member in PolicyTensors, in bytes
   size_t bytes;
 };
 

@@ -39,8 +39,8 @@ Pair PairOf(const CollectiveConfig& config) {
 
 // The rank of a pair of algorithm and protocol among all pairs of a key.
 struct PairPlace {
-  int place = 0;          // by the best price; NCCL's own pair is the first
-  CollectiveConfig best;  // its cheapest config
+  int place = 0;          // rank by the best price; NCCL's own pair comes first
+  CollectiveConfig best;  // the pair's cheapest config
   double cheapest = 0;    // price of `best` over that of NCCL's choice, in octaves
 };
 

@@ -31,8 +31,8 @@ struct NcclsOwn {
 // A configuration with its two predictions, log2 of picoseconds.
 struct PricedConfig {
   CollectiveConfig config;
-  double by_model = 0;  // by NCCL's cost model
-  double believed = 0;  // the same, corrected by the policy where it applies
+  double by_model = 0;  // prediction of NCCL's cost model
+  double believed = 0;  // the same prediction, corrected by the policy where the policy applies
 };
 
 // The prices of NCCL's choice and of every other configuration of a key.

@@ -23,9 +23,9 @@ inline constexpr int kUnitBlocks = kStructureHidden / kBlockUnits;
 inline constexpr int kGatePairs = kGateColumns / 2;
 static_assert(kStructureHidden % kBlockUnits == 0 && kGateColumns % 2 == 0);
 
-// The answers of the heads (output layers) lie side by side in lanes. There is one lane for the role if the
-// next call is a certain collective, for each collective; then one for the phase, the stage, and the next
-// collective.
+// The answers of the heads (output layers) lie side by side in lanes. For each collective, one lane holds the
+// role that the next call has if it is this collective. Then follow one lane each for the phase, the stage
+// and the next collective.
 inline constexpr int kHeadLanes = 8;
 inline constexpr int kPhaseLane = kTunableCollectives;
 inline constexpr int kStageLane = kPhaseLane + 1;
@@ -50,8 +50,8 @@ struct PackedStructure {
   // The biases. Rows without a class have INT32_MIN, so that they never win.
   alignas(64) int32_t head_bias[kPackedHeadRows];
   alignas(64) int32_t margin[kHeadLanes];  // at least 1
-  int32_t gate_shift = 0;                  // from the gates' sums to steps of the tables
-  int32_t head_shift = 0;                  // from the heads' sums to logits
+  int32_t gate_shift = 0;                  // right shift from the gates' sums to steps of the tables
+  int32_t head_shift = 0;                  // right shift from the heads' sums to logits
   alignas(64) int16_t sigmoid_table[kTableEntries];
   alignas(64) int16_t tanh_table[kTableEntries];
 };
@@ -62,7 +62,7 @@ inline constexpr int32_t kCellLimit = 32767;
 // The state between two steps; a plain value.
 struct LstmState {
   alignas(64) int16_t hidden[kStructureHidden] = {};
-  alignas(64) int32_t cell[kStructureHidden] = {};  // within kCellLimit
+  alignas(64) int32_t cell[kStructureHidden] = {};  // each within kCellLimit
 
   friend bool operator==(const LstmState&, const LstmState&) = default;
 };

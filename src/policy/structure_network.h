@@ -36,8 +36,8 @@ class StructureNetwork {
   // Cells are rounded to multiples of 2^kCellStepBits, an eighth of 1.0. Otherwise a cell that keeps nearly
   // all of its value creeps for thousands of calls. A repeated training step then does not repeat its state
   // (visited_states.h), and in steps with more calls than those of the training the cell ends far from where
-  // training left it. With half this rounding, states take longer to repeat; with twice, networks of a short
-  // training recognise less (docs/results/agents-structure.md).
+  // training left it. With half this rounding, states take longer to repeat. With twice this rounding,
+  // briefly trained networks recognise less (docs/results/agents-structure.md).
   static constexpr int kCellStepBits = 9;
   static void RoundCells(LstmState& state) {
     constexpr int32_t kLimit = kCellLimit >> kCellStepBits;

@@ -60,8 +60,9 @@ class VisitedStates {
   VisitedStates(VisitedStates&&) = default;
   VisitedStates& operator=(VisitedStates&&) = default;
 
-  // If the same call led from the present state somewhere before, moves there and returns the stored answer.
-  // Else returns null; the caller then computes the next state and reports it with AddTransition.
+  // If the same call has left the present state before, moves to the state to which it led and returns the
+  // stored answer. Otherwise returns null; the caller then computes the next state and reports it with
+  // AddTransition.
   const RecognisedStructure* Follow(const CollectiveCall& call) {
     if (at_ == nullptr) return nullptr;
     for (const Step& step : at_->steps) {
@@ -75,14 +76,14 @@ class VisitedStates {
     }
     return nullptr;
   }
-  // Sets `state` to the present state if Follow has moved on since. `state` must be the last argument of
-  // AddTransition, or the initial state.
+  // Sets `state` to the present state if Follow has moved since the last AddTransition. `state` must be the
+  // last argument of AddTransition, or the initial state.
   void Refresh(StructureState& state) const {
     if (followed_) state = at_->state;
   }
   // Reports that `call` led to `state`, after Follow returned null.
   void AddTransition(const CollectiveCall& call, const StructureState& state);
-  // Forgets everything, and keeps the memory.
+  // Forgets all states, but does not free their memory.
   void Forget();
   // Call this for communicators that are gone. It returns the memory of the states to the system, while the
   // addresses stay valid. Any thread may call it, even while another one is inside Follow or AddTransition:

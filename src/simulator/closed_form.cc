@@ -168,8 +168,8 @@ int CollectiveTimes::RowOf(const System& system, Collective collective, const Co
   return static_cast<int>(factors_.size()) - 1;
 }
 
-// The formula's time is multiplied by a residual. A given configuration has its own. Where the choice is left
-// to NCCL, the cheapest path is multiplied by the residual of NCCL's choices.
+// The formula's time is multiplied by a residual. A given configuration has its own residual. Where the
+// choice is left to NCCL, the cheapest path is multiplied by the residual of NCCL's choices.
 double CollectiveTimes::Microseconds(Collective collective, uint64_t bytes,
                                      const CollectiveConfig& config) const {
   if (n_ranks_ < 2) return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// This file computes what a collective costs on a system in closed form: no events, a few multiplications a
-// call. Which configuration NCCL would pick is computed by src/cost_model; here every configuration has a
-// price, and so has leaving the choice open.
+// This file computes what a collective costs on a system in closed form: no events, and a few multiplications
+// for each call. Which configuration NCCL would pick is computed by src/cost_model; here every configuration
+// has a price, and so does a call whose configuration is left open.
 //
 //   time = (latency + volume / bus) * residual
 //
@@ -40,23 +40,23 @@ struct PathTerms {
 // Returns the row of the table above for one collective and algorithm.
 PathTerms TermsOf(Collective collective, Algorithm algorithm, int n_ranks, int n_nodes);
 
-// Returns the microseconds by the formula alone, without residuals; -1 for a path that the system does not
-// know or that the algorithm cannot do. `channels` 0 means all of the system's.
+// Returns the microseconds by the formula alone, without residuals; -1 if the system does not know the path
+// or the algorithm cannot do the collective. `channels` 0 means all channels of the system.
 double FormulaTime(const System& system, const PathTerms& terms, const PathCosts& costs, int n_ranks,
                    int n_nodes, uint64_t bytes, int channels);
 
-// What AlltoAll, Scatter and Gather cost. The library builds them from sends and receives, which run as a
-// pairwise exchange: one message to each other rank. Of a call of B total bytes, with the names above and for
-// each path of Ring:
+// The cost of AlltoAll, Scatter and Gather. The library builds them from sends and receives, which run as a
+// pairwise exchange: one message to each other rank. For a call of B total bytes and each path of Ring, with
+// the names above:
 //
 //   collective        latency beside base_us   bytes of the busiest port   bytes that leave the busiest node
 //   AlltoAll          (L-1) a + (n-L) b        (n-1)/n B                   L (n-L)/n B
 //   Scatter, Gather   (L-1) a + (n-L) b        (n-1)/n B, at the root      (n-L)/n B, at the root's node
 //
-// The transfer takes the longer of the two: the port has intra_gbps, the node has inter_gbps * min(1, L /
-// network_ranks). Each message pays a latency and all bytes pass one after the other, as in (p-1) alpha + n
-// beta of Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH"
-// (2005).
+// The transfer takes as long as the slower of the two: the port has intra_gbps, the node has inter_gbps *
+// min(1, L / network_ranks). Each message pays a latency and all bytes pass one after the other, as in (p-1)
+// alpha + n beta of Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in
+// MPICH" (2005).
 struct ExchangeCost {
   double latency_us = 0;
   double transfer_us = 0;
@@ -90,11 +90,11 @@ class CollectiveTimes {
   struct Path {
     CollectiveConfig config;
     double latency_us = 0;
-    double us_per_byte = 0;          // with all channels
-    double channel_us_per_byte = 0;  // with one channel; 0: as with all
-    int row = -1;                    // in factors_; -1: no residual
+    double us_per_byte = 0;          // time per byte with all channels
+    double channel_us_per_byte = 0;  // time per byte with one channel; 0: the same as with all channels
+    int row = -1;                    // row of this path in factors_; -1: no residual
   };
-  using Factors = std::vector<float>;  // by size class
+  using Factors = std::vector<float>;  // residual factors by size class
 
   // Adds a path if the system knows it and the algorithm can do the collective.
   void AddPath(const System& system, Collective collective, Algorithm algorithm, Protocol protocol);

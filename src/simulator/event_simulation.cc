@@ -36,9 +36,9 @@ struct RankState {
   size_t next_action = 0;
   int64_t clock = 0;
   double compute_factor = 1;
-  std::vector<size_t> place;  // by collective: its place in the order of its communicator
-  // By collective that was issued and not yet waited for: nanoseconds of computing time that it will still
-  // cost the rank.
+  std::vector<size_t> place;  // by collective: place of the collective in the order of its communicator
+  // For each collective that was issued and not yet waited for: the nanoseconds of computing time that it
+  // will still cost the rank.
   std::map<size_t, double> to_take;
   RankTiming timing;
 };
@@ -58,7 +58,7 @@ struct Follower {
   size_t rank_class = 0;
   size_t collective = 0;
   int64_t issued = 0;
-  size_t place = 0;  // of the earlier one, in the order of its communicator
+  size_t place = 0;  // place of the earlier collective in the order of its communicator
 };
 
 // Holds where one class of communicators stands in its collectives.
@@ -71,8 +71,8 @@ struct CommunicatorState {
   std::vector<Follower> followers;
 };
 
-// An event at a time. A `number` below the number of communicator classes means that a transfer of that class
-// begins; that number itself means a change of load.
+// An event and its time. A `number` below the number of communicator classes means that a transfer of that
+// class begins. A `number` equal to it means that a load changes.
 struct Event {
   int64_t at = 0;
   size_t number = 0;
@@ -127,8 +127,8 @@ class Simulation {
   const JobClasses classes_;
   SharedLinks links_;
   std::vector<CommunicatorState> communicators_;
-  // For each communicator class: the classes of its nodes, and how many of its communicators are on a node of
-  // each.
+  // For each class of communicators: the classes of its nodes, and how many of the communicators are on one
+  // node of each of these classes.
   std::vector<std::vector<std::pair<size_t, int32_t>>> networks_of_;
   std::vector<RankState> ranks_;
   std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;
@@ -244,7 +244,8 @@ Status Simulation::Issue(size_t rank_class, size_t collective) {
   return {};
 }
 
-// Lets collectives arrive that waited for one which has ended by now (SimulatedCollective::after).
+// Lets those collectives arrive for which the earlier collective (SimulatedCollective::after) has ended by
+// now.
 Status Simulation::ReleaseFollowers(CommunicatorState& communicator, int64_t now) {
   std::vector<Follower> followers = std::exchange(communicator.followers, {});
   for (const Follower& follower : followers) {
@@ -290,8 +291,8 @@ void Simulation::BeginNext(size_t number) {
   events_.push({ordered.started + ordered.demand.latency_ns, number});
 }
 
-// Returns the links that one transfer uses. A link stands for all links of its class and carries what each of
-// the communicators carries there.
+// Returns the links that one transfer uses. A link stands for all links of its class. The network of a node
+// carries the bytes of all communicators of the class that are on the node.
 std::vector<LinkUse> Simulation::UsesOf(size_t number, const TransferDemand& demand) const {
   std::vector<LinkUse> uses;
   if (demand.transfer_ns <= 0) return uses;
@@ -315,7 +316,8 @@ bool Simulation::Await(size_t rank_class, size_t collective) {
     communicator.waiting.push_back(rank_class);
     return false;
   }
-  // With this collective, the earlier ones of its communicator have ended too. Those of others may still run.
+  // With this collective, the earlier ones of its communicator have ended too. Collectives of other
+  // communicators may still run.
   const size_t layout = rank.program->collectives[collective].layout;
   std::erase_if(rank.to_take, [&](const auto& issued) {
     return issued.first <= collective && rank.program->collectives[issued.first].layout == layout;

@@ -14,7 +14,7 @@ namespace dynamiccl {
 
 // Describes one collective as one rank saw it. Times are nanoseconds from the start of the job.
 struct CollectiveTiming {
-  int64_t issued_ns = 0;   // by this rank
+  int64_t issued_ns = 0;   // when this rank issued it
   int64_t started_ns = 0;  // all ranks had arrived and the communicator was free
   int64_t ended_ns = 0;
   int64_t stalled_ns = 0;  // time for which this rank waited for it
@@ -25,7 +25,7 @@ struct RankTiming {
   int64_t finished_ns = 0;  // end of its last action, or of its last collective if that is later
   int64_t compute_ns = 0;
   int64_t stalled_ns = 0;                     // exposed communication
-  std::vector<CollectiveTiming> collectives;  // by number in the rank's program
+  std::vector<CollectiveTiming> collectives;  // by the collective's number in the rank's program
 };
 
 // Options of a simulation: what to observe, and how to simulate.
@@ -40,8 +40,8 @@ struct SimulationResult {
   int64_t finished_ns = 0;  // when the last rank finished
   std::vector<RankTiming> observed;
   size_t rank_classes = 0;
-  uint64_t collectives = 0;  // over all communicators
-  double port_bytes = 0;     // carried by all ports, and by all nodes' networks, as the links counted them
+  uint64_t collectives = 0;  // number of collectives of all communicators
+  double port_bytes = 0;     // bytes that all ports carried; below: bytes that all nodes' networks carried
   double network_bytes = 0;
 };
 

@@ -19,16 +19,17 @@ namespace {
 // formulas are right while a library keeps its algorithm; the straight line is right on average where a cliff
 // lies between the two.
 constexpr double kFormulaShare = 0.5;
-// Share of the straight line through the two largest measured rank counts, above the largest. It is half,
-// because the formulas miss what slows a growing network down, and the line mistakes a cliff for a slope.
+// Above the largest measured rank count: the share of the straight line through the two largest ones. It is
+// half, because the formulas miss what slows a growing network down, and the line mistakes a cliff for a
+// slope.
 constexpr double kLineShare = 0.5;
 // The values that are tried for drift_bytes_per_rank.
 constexpr uint64_t kDrifts[] = {0, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20};
 // Share of a residual that is left at a rank count twice as large or small. If both neighbours are one
 // doubling away, this is as good as a straight line. Four doublings away, half of the residual is left.
 constexpr double kReach = 0.85;
-// The same share if only two rank counts were measured. Two do not show that the residuals of one hold for
-// others.
+// The share kReach for the case that only two rank counts were measured. Two rank counts do not show that the
+// residuals of one hold for others.
 constexpr double kReachOfTwo = 0.3;
 // Least number of measured rank counts for a straight line between them, and for drift_bytes_per_rank. Two
 // give no line to check against, and three do not show where cliffs drift.

@@ -18,8 +18,8 @@
 namespace dynamiccl {
 namespace {
 
-// Measurements repeat within 10 % of a time. Larger misses count linearly instead of squared, so that
-// outliers do not decide.
+// Repeated measurements of one time differ by up to 10 %. Larger misses count linearly instead of squared, so
+// that outliers do not decide.
 constexpr double kHuberWidth = 0.1;
 // Each path, and each kind of constant, may differ by a factor from the relations in NCCL's tables. The fit
 // also keeps the logarithms of these factors small. These are their weights, compared with a weight of 1 for
@@ -227,7 +227,7 @@ struct Row {
   double base_us[kProtocols];
   double intra_us[kProtocols];
   double inter_us[kProtocols];
-  double share[kProtocols];  // of the bus
+  double share[kProtocols];  // share of the bus's bandwidth
 };
 
 // In PAT's row intra_us is its work for each rank.

@@ -125,7 +125,7 @@ HuberFit MinimizeHuber(const ResidualFunction& function, std::vector<double> sta
       fit.x = std::move(tried);
       fit.loss = loss;
       std::swap(residuals, tried_residuals);
-      damping /= 40;  // the loop's own factor included: a tenth of what worked
+      damping /= 40;  // together with the loop's factor of 4: a tenth of the damping that worked
     }
     if (gain <= kLeastGain * fit.loss) break;
   }

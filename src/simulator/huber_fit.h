@@ -24,8 +24,8 @@ struct HuberFit {
 double HuberLoss(double residual, double width);
 
 // Minimises the sum of Huber losses from `start`, by weighted steps with a numerical Jacobian. Parameters
-// should be of order 1 (logarithms). It ends when a step gains less than a millionth, or after `most`
-// iterations. The result is never worse than the start.
+// should be of order 1 (logarithms). The search ends when a step lowers the loss by less than a millionth, or
+// after `most` iterations. The result is never worse than the start.
 HuberFit MinimizeHuber(const ResidualFunction& function, std::vector<double> start, double width, int most);
 
 }  // namespace dynamiccl

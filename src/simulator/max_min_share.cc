@@ -50,7 +50,7 @@ class Filling {
 
   const std::vector<std::vector<LinkUse>>& transfers_;
   std::vector<double> speeds_;  // below 0: still rising
-  std::vector<double> free_;    // capacity that stopped transfers leave
+  std::vector<double> free_;    // capacity that is left beside stopped transfers
   std::vector<double> rising_;  // use by rising transfers at full speed
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Max-min fairness: how transfers share links. A transfer's part of a link is weighted by what the transfer
-// would use of it alone, because a transfer that can use twice as much of a link has twice as many channels
-// on it.
+// would use if it were alone on the link, because a transfer that can use twice as much of a link has twice
+// as many channels on it.
 #pragma once
 
 #include <cstddef>

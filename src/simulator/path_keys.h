@@ -13,7 +13,7 @@ namespace dynamiccl {
 struct PathKey {
   std::string_view name;
   double PathCosts::*value;
-  bool required;  // others are 0 where absent
+  bool required;  // constants that are not required are 0 where absent
 };
 
 // The order is that of the file and of the fit's parameters.

@@ -83,7 +83,7 @@ class Refinement {
   std::vector<Group> groups_;
   std::vector<std::vector<int64_t>> group_of_rank_;  // by rank and layout
   std::vector<std::vector<std::pair<size_t, int32_t>>>
-      on_node_;  // groups on a node, with their members there
+      on_node_;  // by node: its groups, and their members on the node
   std::vector<Colour> rank_colours_, group_colours_, node_colours_;
 };
 

@@ -16,16 +16,16 @@ struct RankClass {
   int32_t first_rank = 0;  // the one that is simulated for all
   int32_t ranks = 0;
   size_t node_class = 0;
-  std::vector<int64_t> communicator_class;  // by layout; -1: in no communicator
+  std::vector<int64_t> communicator_class;  // by layout: class of the communicator; -1: in no communicator
 };
 
 // Stands for communicators of one layout with alike members on alike nodes.
 struct CommunicatorClass {
   size_t layout = 0;
   int32_t communicators = 0;
-  int32_t ranks = 0;                 // of each communicator
-  int32_t nodes = 0;                 // that each communicator spans
-  std::vector<size_t> rank_classes;  // of its members, each once
+  int32_t ranks = 0;                 // number of ranks of each communicator
+  int32_t nodes = 0;                 // number of nodes that each communicator spans
+  std::vector<size_t> rank_classes;  // classes of the members, each class once
 };
 
 // Nodes that are loaded alike.
@@ -45,7 +45,7 @@ struct JobClasses {
   std::vector<NodeClass> nodes;
 };
 
-// Returns the classes of a job. `apart`: every rank is a class of its own. This also holds for any job with
+// Returns the classes of a job. `apart`: every rank is a class of its own. The same holds for every job with
 // jitter.
 JobClasses ClassesOf(const SimulatedJob& job, bool apart = false);
 

@@ -37,9 +37,10 @@ class ResidualSurface {
     double log_formula;
     double LogTime() const { return log_formula + residual; }
   };
-  using Columns = std::map<double, Column>;  // by log2 of the number of ranks
+  using Columns = std::map<double, Column>;  // columns by log2 of the number of ranks
   Seen See(const Column& column, int n_ranks, uint64_t bytes) const;
-  // Returns At below the least or above the largest column, of which `nearest` is the nearer one.
+  // Returns what At returns below the least column or above the largest one. `nearest` is the nearer of these
+  // two.
   double Beyond(Columns::const_iterator nearest, const CollectiveTimes& here, int n_ranks,
                 uint64_t bytes) const;
   // Weight of a column's residual `near` doublings away, when another column lies `far` doublings away on the

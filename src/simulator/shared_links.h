@@ -12,15 +12,15 @@
 namespace dynamiccl {
 
 // The links of one simulation, which owns it; one thread. Times are int64 nanoseconds and never go back;
-// capacities are bytes a nanosecond (1e9 bytes a second). Only transfers that share a crowded link with a
+// capacities are bytes per nanosecond (1e9 bytes per second). Only transfers that share a crowded link with a
 // change get new speeds, so that large simulations stay fast.
 class SharedLinks {
  public:
   explicit SharedLinks(std::vector<double> capacities);
 
   // Starts a transfer. `alone_ns` is how long it takes at full speed; a LinkUse has the bytes per nanosecond
-  // that it then uses of a link. The caller chooses `number`: small, and not that of a transfer that has not
-  // ended.
+  // that the transfer then uses of a link. The caller chooses `number`: small, and not that of a transfer
+  // that has not ended.
   void Begin(size_t number, int64_t now, int64_t alone_ns, std::vector<LinkUse> uses);
   // From now on the link has `share` (above 0) of its own capacity; the rest is taken by others' traffic.
   void SetShare(size_t link, int64_t now, double share);
@@ -51,10 +51,10 @@ class SharedLinks {
   // A transfer under way.
   struct Transfer {
     std::vector<LinkUse> uses;
-    double left_ns = 0;  // of alone_ns
+    double left_ns = 0;  // the part of alone_ns that is left
     double speed = 1;
     int64_t settled_at = 0;
-    uint64_t version = 0;  // of its end in the queue; older entries are stale
+    uint64_t version = 0;  // version of its valid entry in the queue; older entries are stale
     bool active = false;
   };
   // An expected end. A change of speed queues a new one and leaves the old one stale.

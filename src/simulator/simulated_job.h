@@ -13,8 +13,8 @@ namespace dynamiccl {
 // Holds what one collective asks of the links. Undisturbed it takes latency_ns + transfer_ns from the arrival
 // of its last rank.
 struct TransferDemand {
-  int64_t latency_ns = 0;    // passes whatever else is on the links
-  int64_t transfer_ns = 0;   // at full speed
+  int64_t latency_ns = 0;    // does not depend on what else is on the links
+  int64_t transfer_ns = 0;   // time of the transfer at full speed
   double port_bytes = 0;     // sent by each member through its own port
   double network_bytes = 0;  // leaving each node of the communicator; 0 inside one node
 
@@ -25,8 +25,8 @@ struct TransferDemand {
 struct SimulatedCollective {
   size_t layout = 0;  // it runs on the rank's communicator in SimulatedJob::layouts[layout]
   TransferDemand demand;
-  // The number of an earlier collective of the program whose result this one needs: on each rank it arrives
-  // no earlier than that one has ended, without the rank waiting for it. -1: none.
+  // The number of an earlier collective of the program whose result this one needs: on each rank this
+  // collective arrives no earlier than the end of the other one, for which the rank does not wait. -1: none.
   int64_t after = -1;
 };
 
@@ -58,8 +58,8 @@ struct CommunicatorLayout {
 // A rank that is slow or late.
 struct Straggler {
   int32_t rank = 0;
-  double compute_factor = 1;  // on every compute action, above 0 and at most 1e6
-  int64_t late_ns = 0;        // how much later it begins
+  double compute_factor = 1;  // factor on every compute action, above 0 and at most 1e6
+  int64_t late_ns = 0;        // how much later the rank begins
 };
 
 // Traffic of others on the network links of a node, or of all nodes.
@@ -73,9 +73,9 @@ struct NetworkLoad {
 // Describes a whole job. It is a plain value that the simulation only reads.
 struct SimulatedJob {
   int32_t n_ranks = 1;
-  int32_t ranks_per_node = 1;  // neighbouring ranks; the last node may have fewer
-  double port_gbps = 1;        // of each rank, one direction; 1e9 bytes a second
-  double network_gbps = 1;     // of each node, one direction, all its links to other nodes together
+  int32_t ranks_per_node = 1;  // neighbouring ranks share a node; the last node may have fewer
+  double port_gbps = 1;        // speed of each rank's port in one direction, 1e9 bytes per second
+  double network_gbps = 1;     // the same for each node, over all its links to other nodes
   std::vector<RankProgram> programs;
   std::vector<uint32_t> program_of_rank;  // empty: all ranks run the first program
   std::vector<CommunicatorLayout> layouts;
@@ -95,8 +95,8 @@ struct SimulatedJob {
   }
 };
 
-// Returns kInvalidArgument with the place of the first value that is out of its range, or of an action that
-// refers to something that does not exist.
+// Returns kInvalidArgument if a value is out of its range, or if an action refers to something that does not
+// exist. The error names the place of the first such fault.
 Status Check(const SimulatedJob& job);
 
 }  // namespace dynamiccl

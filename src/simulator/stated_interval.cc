@@ -14,7 +14,7 @@
 namespace dynamiccl {
 namespace {
 
-// The share of times that an interval is to hold.
+// The share of measured times that an interval is to contain.
 constexpr double kShare = 0.9;
 
 // Identifies the residuals that differ in size and factor only.
@@ -29,8 +29,8 @@ double Unknown(double doublings, double reach) {
   return reach >= 1 ? doublings : 1 - std::pow(reach, 2 * doublings);
 }
 
-// Returns the distance half-way between two rank counts of which one is twice the other. Nearer rank
-// counts are treated as equally far, because no times show how fast a residual changes within a doubling.
+// Returns the distance half-way between two rank counts of which one is twice the other. Nearer rank counts
+// are treated as equally far, because no measured times show how fast a residual changes within a doubling.
 double LeastDistance(const System& system) {
   constexpr double kHalf = 0.5;
   return Unknown(kHalf, system.residual_reach) / std::sqrt(Unknown(2 * kHalf, system.residual_reach));
@@ -39,7 +39,7 @@ double LeastDistance(const System& system) {
 // Logarithms of (measured / predicted).
 using LogRatios = std::vector<double>;
 
-// Adds the misses of the cells at one size of one column, which are predicted without their residual.
+// Adds the misses of the cells at one size of one column. The cells are predicted without their residual.
 void AddMisses(const System& system, size_t residual, std::span<const TimedCell> cells, LogRatios& misses) {
   const Residual left_out = system.residuals[residual];
   System without = system;

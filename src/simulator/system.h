@@ -21,11 +21,11 @@ namespace dynamiccl {
 // Costs of one (algorithm, protocol). Bandwidths are "bus" bandwidths: what one rank sends over its link in a
 // second, whatever the algorithm; they count for all channels together. closed_form.h has the formulas.
 struct PathCosts {
-  double base_us = 0;       // of a call of any size
-  double intra_hop_us = 0;  // of a step to a rank of the same node
-  double inter_hop_us = 0;  // of a step to another node
-  double intra_gbps = 0;    // 1e9 bytes a second inside a node; 0: the path does not exist
-  double inter_gbps = 0;    // between nodes; 0: the same as intra
+  double base_us = 0;       // constant latency of a call
+  double intra_hop_us = 0;  // latency of a step to a rank of the same node
+  double inter_hop_us = 0;  // latency of a step to another node
+  double intra_gbps = 0;    // 1e9 bytes per second inside a node; 0: the path does not exist
+  double inter_gbps = 0;    // 1e9 bytes per second between nodes; 0: the same as inside a node
   double channel_gbps = 0;  // the most that one channel carries; 0: one channel carries all
 
   bool known() const { return intra_gbps > 0; }
@@ -33,9 +33,9 @@ struct PathCosts {
 };
 
 // The factor exp(log_factor) by which measured times differ from the formulas. It belongs to a configuration
-// with both parts known, to an algorithm whose protocol the library picks (protocol undefined), or to the
-// library's own choice (both undefined). Beyond the measured sizes and rank counts the nearest residual
-// counts.
+// whose algorithm and protocol are known, to an algorithm whose protocol the library picks (protocol
+// undefined), or to the library's own choice (both undefined). Beyond the measured sizes and rank counts the
+// nearest residual counts.
 struct Residual {
   Collective collective = Collective::kAllReduce;
   Algorithm algorithm = Algorithm::kUndefined;
@@ -68,7 +68,8 @@ struct StatedError {
 // A width of 0 is not known. stated_interval.h says which width a communicator has.
 struct StatedInterval {
   Collective collective = Collective::kAllReduce;
-  // The width at measured rank counts, for sizes between measured ones, and how many times it is judged by.
+  // The width at measured rank counts, for sizes between measured ones, and the number of measured times by
+  // which it is judged.
   double seen = 0;
   int seen_cells = 0;
   // The width at rank counts that a fit did not see, for a DistanceFrom of 1 to those that it saw.
@@ -135,7 +136,7 @@ Result<System> ReadSystemFile(const std::string& path);
 
 inline constexpr std::string_view kSystemSealPrefix = "# xxh3 ";
 // Stands in place of the digits in a file written by hand. The hash is then not compared, but the line must
-// be there.
+// exist.
 inline constexpr std::string_view kUncheckedSeal = "unchecked";
 
 // Returns the hash digits for `text`, which is everything before the last line.

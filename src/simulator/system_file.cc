@@ -150,7 +150,8 @@ class SystemReader : private TomlReader {
     return {};
   }
 
-  // Reads one width of an interval and the number of times by which it is judged, if it is stated.
+  // Reads one width of an interval and the number of measured times by which it is judged, if the file states
+  // them.
   Status ReadWidth(const toml::table& table, const std::string& key, double& width, int& cells) const {
     if (!table.contains(key)) {
       if (!table.contains(key + "_cells")) return {};

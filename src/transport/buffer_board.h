@@ -45,7 +45,7 @@ struct Parcel {
 };
 
 // Keeps peers from touching the buffers of a rank that gives up, because its program may then free them.
-// Every rank has a gate and writes only its own one.
+// Every rank has a gate and writes only its own gate.
 //   peer:  sets touching = true, reads `withdrawn` of the others, uses a buffer only if all are false, then
 //          sets touching = false
 //   rank:  sets withdrawn = true, then waits until no peer is touching

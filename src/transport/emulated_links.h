@@ -68,8 +68,8 @@ class EmulatedLinks {
 };
 
 // The planner's numbers for a link that is not emulated. Latency is 0, because the planner's constants
-// already contain the software latency of shared memory. The bandwidth is 8e9 bytes a second, which one core
-// copies through slots that stay in its second-level cache.
+// already contain the software latency of shared memory. The bandwidth is 8e9 bytes per second, the rate at
+// which one core copies data through slots that stay in its second-level cache.
 inline constexpr LinkParameters kUnshapedLink{.latency_us = 0, .bandwidth_gbps = 8};
 
 // The planner's numbers for TCP between hosts: 10 Gb/s Ethernet plus two wake-ups of the relay in each

@@ -34,7 +34,7 @@ inline constexpr size_t kLlSlotLines = kLlSlotBytes / kLlLineData;
 inline constexpr uint64_t kLl128Slots = 8;
 inline constexpr size_t kLl128LineData = 120;
 inline constexpr size_t kLl128SlotLines = 512;
-inline constexpr size_t kLl128SlotBytes = kLl128SlotLines * kLl128LineData;  // of data
+inline constexpr size_t kLl128SlotBytes = kLl128SlotLines * kLl128LineData;  // bytes of data in a slot
 
 // One line of LL128. The sender stores the flag last, and the receiver loads the flag first.
 struct alignas(128) Ll128Line {

@@ -18,7 +18,7 @@ namespace dynamiccl {
 // other fields are the link's present condition, which a job can find out only by measuring.
 struct LinkShape {
   double latency_us = 0;
-  double bandwidth_gbps = 0;  // 1e9 bytes a second; 0: only latency is emulated
+  double bandwidth_gbps = 0;  // 1e9 bytes per second; 0: only latency is emulated
   double jitter_us = 0;       // mean of a random delay added to each message
   double load = 0;            // share of the bandwidth that other jobs' traffic takes
   double burst_on_ms = 0;     // length of a burst of that traffic

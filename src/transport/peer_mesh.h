@@ -46,8 +46,8 @@ enum class Reach : uint8_t { kSelf, kSameProcess, kSameHost, kRemote };
 
 // One communicator owns the mesh, and its thread makes the exchanges. Functions that other threads may call
 // say so. Every exchange is collective: all ranks call it, in the same order. When a peer ends in the middle,
-// the exchange fails with kPeerFailed on the ranks that wait for that peer. After an exchange that failed,
-// the messages of that one may still arrive, so this rank makes no further one: it fails with kPeerFailed.
+// the exchange fails with kPeerFailed on the ranks that wait for that peer. After a failed exchange its
+// messages may still arrive, so this rank makes no further exchange: each later one fails with kPeerFailed.
 class PeerMesh {
  public:
   // Collective: connects this rank to all others. `names` are the names of all ranks' listeners, by rank.
@@ -69,8 +69,8 @@ class PeerMesh {
   // Returns the host number of each rank. Hosts are numbered in the order of their lowest ranks, so the
   // numbers are equal on all ranks.
   const std::vector<int>& hosts() const { return hosts_; }
-  // Hands over the second connection to a remote peer, which the relay uses. Call it once for each remote
-  // peer.
+  // Hands over the second connection to a remote peer; the relay uses this connection. Call it once for each
+  // remote peer.
   UniqueFd TakeRelaySocket(int peer) { return std::move(relay_sockets_[static_cast<size_t>(peer)]); }
 
   // Looks for closed connections without waiting. Any thread may call this, but only one at a time.
@@ -112,8 +112,8 @@ class PeerMesh {
   std::vector<std::shared_ptr<ThreadMailbox>> threads_;  // null except for threads of this process
   std::vector<std::atomic<bool>> departed_;
   std::vector<std::atomic<bool>> remote_ends_;
-  bool exchanging_ = false;  // true in an exchange, and for good after one that failed
-  ForkGuard fork_guard_;     // of sockets_; destroyed before them
+  bool exchanging_ = false;  // true in an exchange, and always after a failed exchange
+  ForkGuard fork_guard_;     // guards sockets_; destroyed before them
 };
 
 }  // namespace dynamiccl

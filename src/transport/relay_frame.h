@@ -43,7 +43,7 @@ inline constexpr size_t kRelayedProtocols = 3;
 struct RelayedSlots {
   std::atomic<uint64_t>* tail = nullptr;
   std::atomic<uint64_t>* head = nullptr;
-  const std::atomic<uint32_t>* wire_bytes = nullptr;  // by slot: bytes of the message posted there
+  const std::atomic<uint32_t>* wire_bytes = nullptr;  // by slot: bytes of the message in the slot
   std::byte* slots = nullptr;
   size_t slot_bytes = 0;
   uint64_t count = 0;

@@ -24,7 +24,7 @@ class RelayInbox {
     int peer = 0;
     std::shared_ptr<Segment> own;  // where the peer's messages go
     std::shared_ptr<Segment>
-        shadow;  // where this rank's outgoing FIFOs to the peer are, which get its credits
+        shadow;  // holds the FIFOs from this rank to the peer; the peer's credits go here
   };
   explicit RelayInbox(Place place);
 

@@ -280,7 +280,7 @@ void RemoteRelay::ReceiveLoop() {
   }
 }
 
-// Reads once and returns, so that other peers get their turn. If more bytes are there, epoll reports the
+// Reads once and returns, so that other peers get their turn. If more bytes have arrived, epoll reports the
 // socket again.
 void RemoteRelay::Receive(Link& link) {
   const std::span<std::byte> wanted = link.inbox.Wanted();

@@ -90,7 +90,7 @@ class RemoteRelay {
   UniqueFd epoll_;
   UniqueFd wake_;  // an eventfd that wakes the receiving thread when the relay closes
   std::vector<std::unique_ptr<Link>> links_;
-  ForkGuard fork_guard_;  // of the links' sockets; destroyed before them
+  ForkGuard fork_guard_;  // guards the links' sockets; destroyed before them
   Doorbell doorbell_;
   std::atomic<bool> closing_{false};
   std::atomic<bool> farewell_said_{false};

@@ -153,7 +153,7 @@ class Root {
   int64_t timeout_ms_;
   uint32_t n_ranks_ = 0;
   std::multimap<uint32_t, Arrival>
-      arrivals_;  // by rank; two of one rank only in a rendezvous that is refused
+      arrivals_;  // by rank; a rank has two entries only in a rendezvous that is refused
 };
 
 Status Greet(int socket, const RendezvousTicket& ticket, std::span<const std::byte> payload,

@@ -58,7 +58,7 @@ class Segment {
   // Makes a segment filled with zeros. Returns kUnavailable when memory runs out.
   static Result<std::shared_ptr<Segment>> Create(int n_ranks);
   // Maps a segment that a peer in another process created. Returns kInvalidArgument when the memory is too
-  // short for one.
+  // short for a segment.
   static Result<std::shared_ptr<Segment>> Attach(UniqueFd fd, int n_ranks);
   // Returns the segment at `address` that a peer in this process created. Returns kPeerFailed when that peer
   // has given up.

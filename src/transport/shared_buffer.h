@@ -26,8 +26,8 @@ Status FreeSharedBuffer(void* address);
 struct BufferRef {
   uint64_t process = 0;     // ProcessToken() of the owner
   uint64_t allocation = 0;  // number of the buffer within its owner, never reused; 0: private memory
-  uint64_t offset = 0;      // of the first byte within the buffer
-  uint64_t address = 0;     // of the first byte in the owner's address space
+  uint64_t offset = 0;      // offset of the first byte within the buffer
+  uint64_t address = 0;     // address of the first byte in the owner's address space
   uint64_t bytes = 0;
   int64_t pid = 0;
 

@@ -38,7 +38,7 @@ struct Topology {
   std::optional<LinkShape> inter;
   // Number of rails between every two nodes. Each rail has the bandwidth of `inter`.
   int rails = 1;
-  int64_t seed = 1;                     // of jitter and of bursts
+  int64_t seed = 1;                     // seed of jitter and of bursts
   std::vector<LinkOverride> overrides;  // applied in order
   std::vector<LinkEvent> events;        // applied in order, over the overrides
 

@@ -4,8 +4,8 @@
 //
 // Method: a gambler bets against "the mean is at least the border". If that statement is true, the gambler's
 // capital is a non-negative supermartingale that begins at 1, and by Ville's inequality it ever reaches
-// 1/delta with probability at most delta. So a capital of 1/delta is the answer. The test needs no
-// distribution, only bounded values and a conditional mean that does not fall below the border.
+// 1/delta with probability at most delta. So a capital of 1/delta answers the question with yes. The test
+// needs no distribution, only bounded values and a conditional mean that does not fall below the border.
 //
 // Source: I. Waudby-Smith, A. Ramdas, "Estimating means of bounded random variables by betting", Journal of
 // the Royal Statistical Society B 86 (2024), 1-27: capital process, and bets by approximate GRAPA.
@@ -44,7 +44,7 @@ class BettingTest {
   double sum_ = 0;
   // Sum of the squares of the values, each limited to [-bound, bound].
   double squares_ = 0;
-  // Log of the capital, and its highest value so far. The test holds at any time, so the highest value
+  // Log of the capital, and its highest value so far. The test is valid at any time, so the highest value
   // counts.
   double log_capital_ = 0;
   double most_log_capital_ = 0;

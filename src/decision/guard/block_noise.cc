@@ -14,11 +14,12 @@ namespace {
 // counts as much as 4 measured blocks.
 constexpr double kFirstDeviation = 0.03;
 constexpr int kFirstBlocks = 4;
-// Least weight of a new block in the moving average of the variance, so the average follows about the last 32
+// Least weight of a new block in the moving average of the variance, so the average covers about the last 32
 // blocks.
 constexpr double kLeastRate = 1.0 / 32;
-// Least weight of a new call in the moving average of all residuals, which so follows about the last 4096
-// calls. The longest blocks have 512 calls; a faster average would follow them and hide their variation.
+// Least weight of a new call in the moving average of all residuals, so that this average covers about the
+// last 4096 calls. The longest blocks have 512 calls; a faster average would follow them and hide their
+// variation.
 constexpr double kLeastMeanRate = 1.0 / 4096;
 // The variance of a block length is used only after this many blocks of that length.
 constexpr int kEnoughBlocks = 8;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says how much the means of blocks of consecutive calls vary by themselves. Noise with memory averages out
-// more slowly than independent noise, so the deviation of a mean of n calls cannot be computed from single
-// calls: it is measured, in blocks of 16, 32, 64 and so on to 512 calls. Residuals are logs of a time over
-// its reference.
+// Says how much the means of blocks of consecutive calls vary when nothing has changed. Noise with memory
+// averages out more slowly than independent noise, so the deviation of a mean of n calls cannot be computed
+// from single calls: it is measured, in blocks of 16, 32, 64 and so on to 512 calls. Residuals are logs of a
+// time over its reference.
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@ class BlockNoise {
   // variation about the mean stays.
   void Recentre() { n_ = 0, mean_ = 0; }
   // Standard deviation of the mean of `calls` consecutive calls. It is measured on the longest blocks that
-  // are not longer than `calls` and of which enough were seen. If `calls` is longer than these blocks, it
-  // counts as several independent blocks, but as at most `spans`.
+  // are not longer than `calls` and of which enough were seen. More calls than such a block has count as
+  // several independent blocks, but as at most `spans`.
   double DeviationOf(size_t calls, int spans) const;
   // Tells the object that the mean of `calls` calls was off by `deviation` and that this was noise. From now
   // on it assumes that blocks up to that length vary by at least as much.

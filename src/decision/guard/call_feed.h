@@ -26,9 +26,9 @@ struct DecidedCall {
   uint16_t events = 1;             // collectives of this kind in the call
   bool timed = false;              // the ranks that report times measure this call
   bool stamped = false;            // the leader's rank reports when its device reached this call
-  bool captured = false;           // into a CUDA graph
+  bool captured = false;           // captured into a CUDA graph
   bool on_suspicion = false;       // as in GuardedCall
-  uint32_t structure_changes = 0;  // this and the stage as in GuardedCall
+  uint32_t structure_changes = 0;  // this member and the stage as in GuardedCall
   ZeroStage stage = ZeroStage::kUnknown;
   int64_t issued_ns = 0;
 };
@@ -48,7 +48,7 @@ class CallFeed {
     calls_[written % kPlaces] = call;
     written_.store(written + 1, std::memory_order_release);
   }
-  // Control thread only. Returns false, and leaves `call` as it was, if the ring is empty.
+  // Control thread only. Returns false and does not change `call` if the ring is empty.
   bool Pop(DecidedCall& call) {
     const uint64_t read = read_.load(std::memory_order_relaxed);
     if (read == written_.load(std::memory_order_acquire)) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies the choice that a search settled at one size to nearby sizes, and to other roles, that were never
-// called. When a batch or a bucket changes its size, or the job changes its ZeRO stage, the first calls of
-// the new keys then use the settled choice instead of an untried one.
+// Copies the choice that a search settled at one size to keys of nearby sizes, and of other roles, that were
+// never called. When a batch or a bucket changes its size, or the job changes its ZeRO stage, the first calls
+// of the new keys then use the settled choice instead of an untried one.
 #pragma once
 
 #include <set>

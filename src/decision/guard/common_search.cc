@@ -13,11 +13,12 @@ namespace {
 
 // All keys try a config together only if keys with at least this share of the bytes can use the config.
 constexpr double kLeastShare = 1.0 / 3;
-// Within one block of steps an arm may make steps longer by this many usual steps together, in both rounds.
-// This protects from arms that many steps use; a block has at most two steps with the same challenger.
+// An arm is given up at once when its steps within one block took this many usual steps longer in total. The
+// limit holds in both rounds. It matters for arms that many steps use; a block has at most two steps with the
+// same challenger.
 constexpr double kMaxInBlock = 0.6;
-// Gains that the search looks for, in logs: 3 %, and less where steps vary so little that smaller gains show
-// soon: half of what a step varies by, but at least 1 %.
+// The search looks for gains of kSoughtGain (3 %, in logs). Where steps vary little, smaller gains show soon,
+// so it looks for gains of kSoughtOfNoise times the steps' standard deviation, but at least kLeastSoughtGain.
 constexpr double kSoughtGain = 0.03;
 constexpr double kLeastSoughtGain = 0.01;
 constexpr double kSoughtOfNoise = 0.5;
@@ -29,7 +30,8 @@ constexpr ArmPatience kPatienceAtFirst{
 // Patience with an arm in the second round. If steps vary by more than kUsualNoise, small gains take longer
 // to show, so all arms are tried again, and an arm that looks slow is given up only when the standard error
 // of its effect is at most 4 %. Arms that the first round gave up after one use are tried once more, except
-// those that made a step three times as long (1.1 is log(3)), because a second use of them may cost too much.
+// those that made a step three times as long (1.1 is log(3)), because a second use of such an arm may cost
+// too much.
 constexpr double kHopelessFirstUse = 1.1;
 constexpr ArmPatience kPatienceLater{.worthwhile = kSoughtGain,
                                      .uses_to_show = 2,
@@ -45,13 +47,13 @@ constexpr double kMaxBlocksOfCommon = 14;
 // steps of an arm are faster by this many standard errors.
 constexpr double kWaitedErrors = 2;
 
-// A config in which findings of other jobs or the policy made the search believe leads as long as it looks
-// faster by this much, in logs. The estimate combines the belief with the steps of this job.
+// Findings of other jobs or the policy can make the search believe in a config. This config leads as long as
+// it looks faster by this much, in logs. The estimate combines the belief with the steps of this job.
 constexpr double kStillBelieved = 0.02;
 
 // A config that most keys used before a change of the fabric is given up if at least kUsesToContradict steps
-// have used it and its estimated gain is below kKeptOfGain of the gain before the change. With a small gain
-// it would lead a narrow search, and a changed fabric calls for a wide one.
+// have used it and its estimated gain is below kKeptOfGain of the gain before the change. Otherwise a config
+// with a small gain would lead a narrow search, although a changed fabric calls for a wide search.
 constexpr uint32_t kUsesToContradict = 2;
 constexpr double kKeptOfGain = 0.5;
 
@@ -80,9 +82,9 @@ Pair PairOf(const CollectiveConfig& config) {
 
 // Sums up the candidate lists of all keys for one pair of algorithm and protocol.
 struct PairFacts {
-  double share = 0;        // share of the bytes, of the keys that have the pair
-  double best = 0;         // least predicted time for the heaviest key that has the pair
-  double nccls_share = 0;  // share of the bytes, of the keys for which NCCL uses the pair
+  double share = 0;        // share of the bytes that are in calls of keys with this pair
+  double best = 0;         // least time predicted with this pair for the heaviest key that has it
+  double nccls_share = 0;  // share of the bytes that are in calls for which NCCL uses the pair
   int most_channels = 0;
   int rank = 0;  // place among all pairs, from 0: NCCL's own come first, the others follow by `best`
 
@@ -233,8 +235,8 @@ bool CommonSearch::HasUnjudgedArm(const StepExperiment& experiment) const {
 
 void CommonSearch::Refill(const StepExperiment& experiment) {
   const KeySearch::SeenOf seen = SeenIn(experiment);
-  // Until steps have shown the effect of the believed config, it is tried alone: challengers would cost more
-  // than they tell.
+  // The believed config is tried alone until steps have shown its effect: until then, challengers would cost
+  // more than they tell.
   if (belief_ && seen(belief_->config).steps == 0 && !search_.GaveUp(belief_->config)) {
     (void)search_.Open(belief_->config);
     return search_.Refill(kLeaveNcclAlone, seen, open().size());
@@ -315,7 +317,8 @@ bool CommonSearch::LacksChallenger(const StepExperiment& experiment) const {
 
 std::vector<CollectiveConfig> CommonSearch::Next(const StepExperiment& experiment, bool all_may_cost) const {
   const auto leader = Leader(experiment);
-  // A config that was in use before a change of the fabric is not taken for a cost.
+  // Even when only arms that look faster may be used, the config that was in use before a change of the
+  // fabric may lead.
   if (leader && !all_may_cost && IsKept(*leader, experiment)) return {*leader};
   if (!leader || !all_may_cost) return search_.Next(SeenIn(experiment), all_may_cost);
   std::vector<CollectiveConfig> next{*leader};

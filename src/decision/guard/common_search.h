@@ -24,7 +24,7 @@ inline constexpr size_t kMaxCommonArms = 2;
 
 // A key that may take part in the common search.
 struct JoiningKey {
-  double share = 0;                               // of the bytes
+  double share = 0;                               // share of the communicator's bytes in calls of the key
   const std::vector<ProbeCandidate>* candidates;  // in the order of UnlikeFirst
 };
 
@@ -35,8 +35,8 @@ struct JoiningKey {
 // left out if only keys with less than a third of the bytes can use it.
 std::vector<ProbeCandidate> CommonCandidates(const std::vector<JoiningKey>& keys);
 
-// A config, and the effect on a step that findings of other jobs, the policy or steps before a change of the
-// fabric promise before any step of the present search has used it.
+// A config, and the effect on a step that is expected of it before any step of the present search has used
+// it. The expectation comes from findings of other jobs, the policy, or steps before a change of the fabric.
 struct Belief {
   CollectiveConfig config;
   StepEffect expected;
@@ -54,14 +54,15 @@ class CommonSearch {
   void Restart();
   bool GaveUp(const CollectiveConfig& config) const { return search_.GaveUp(config); }
   // Replaces the configs that the search will try. Configs that looked faster before the last Restart come
-  // first. Most changes are slow waves of a busy machine, after which the same configs are good.
+  // first. Most changes of the fabric are slow waves of load on a busy machine; after such a wave the same
+  // configs are good again.
   void SetCandidates(std::vector<ProbeCandidate> candidates);
   // Sets the belief. Its config leads from the search's first step on, until steps of this job contradict the
   // promise.
   void Believe(const Belief& belief) { belief_ = belief; }
   const std::optional<Belief>& belief() const { return belief_; }
-  // The circumstances in which configs are expected to have an effect. Nothing until times of calls show
-  // them.
+  // The circumstances in which configs are expected to have an effect. Not set until times of calls show the
+  // circumstances.
   void Know(const std::optional<Circumstances>& circumstances) { circumstances_ = circumstances; }
   const std::optional<Circumstances>& circumstances() const { return circumstances_; }
   bool began() const { return search_.began(); }
@@ -73,20 +74,21 @@ class CommonSearch {
   bool over(const StepExperiment& experiment) const;
   // Begins a second round with more patience. Effects measured so far still count. If steps vary so much that
   // the first round could not judge the arms, all arms are tried again. Otherwise only arms that were given
-  // up after a single use are. Returns false, and begins nothing, if there is no reason for a second round.
+  // up after a single use are tried again. Returns false, and begins nothing, if there is no reason for a
+  // second round.
   bool TryAgain(const StepExperiment& experiment);
   // Opens further arms.
   void Refill(const StepExperiment& experiment);
   // Returns the leader: the open arm whose steps look fastest, if they look much faster than those of the
   // keys' choices. Most steps use the leader. A few others use its challengers, which are configs of other
-  // pairs of algorithm and protocol with as many channels. All configs challenge a leader in which only steps
-  // before a change of the fabric let the search believe.
+  // pairs of algorithm and protocol with as many channels. If the search believes in the leader only because
+  // of steps before a change of the fabric, all configs are challengers.
   std::optional<CollectiveConfig> Leader(const StepExperiment& experiment) const;
   // Returns the estimated effect of an open arm, from the steps that used it. The estimate for the believed
-  // config also includes what its belief promises.
+  // config also includes the belief's expectation.
   StepEffect Known(const CollectiveConfig& config, const StepExperiment& experiment) const;
   // Returns the leader if it is surely faster than the keys' choices and no challenger is left that may be
-  // better still. After a limited number of steps the leader wins without waiting for challengers.
+  // even better. After a limited number of steps the leader wins without waiting for challengers.
   std::optional<CollectiveConfig> Winner(const StepExperiment& experiment) const;
   // True if steps have used the leader and no challenger is in use although there are some. This happens
   // because a believed config leads alone at first.

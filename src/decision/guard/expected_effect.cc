@@ -22,7 +22,7 @@ constexpr double kRanksApart = 2;
 constexpr double kOtherCollectives = 0.25;
 constexpr double kOtherAlgorithm = 0.3;
 // Effects of one config in like circumstances differ by about this much from place to place, in logs. A
-// finding whose own standard error is larger than this counts for less than half.
+// finding whose own standard error is larger than this has less than half of the weight.
 constexpr double kUsualSpread = 0.05;
 // The prediction includes the assumption that a config changes nothing, give or take 10 %. This assumption
 // has the weight of 0.7 findings.
@@ -31,14 +31,14 @@ constexpr double kPriorError = 0.1;
 // There is no prediction if the weights of all findings add up to less than this.
 constexpr double kLeastWeight = 0.2;
 // A config is promising if its predicted gain, in logs, is at least kPromisedGain and at least
-// kPromisedErrors standard deviations of the prediction. The promise need not be sure: if it did not hold,
-// simulated jobs of 400 steps took four steps longer at most; if it holds, it saves at least twenty
-// (docs/results/guard.md, "What other places found").
+// kPromisedErrors standard deviations of the prediction. The promise need not be sure: simulated jobs of 400
+// steps lost the time of at most four steps if it did not hold, and saved the time of at least twenty steps
+// if it held (docs/results/guard.md, "What other places found").
 constexpr double kPromisedGain = 0.05;
 constexpr double kPromisedErrors = 1;
 
 // Two runs in one place count as alike if their slowness differs by at most this many octaves. A busy host
-// alone makes calls half as slow again, so a smaller limit would take it for another fabric.
+// alone makes calls take 1.5 times as long, and a smaller limit would take such a host for another fabric.
 constexpr double kLikeSlowness = 1;
 
 double Squared(double value) {
@@ -82,7 +82,7 @@ std::optional<StepEffect> ExpectedEffect(const SiteStore& store, const EffectQue
   }
   if (weights < kLeastWeight) return std::nullopt;
   const double all = weights + kPriorWeight;
-  const double spread = squares - Squared(sum) / weights;  // of the findings around their own mean
+  const double spread = squares - Squared(sum) / weights;  // around the mean of the findings
   const double variance = (spread + kPriorWeight * Squared(kPriorError)) / all;
   return StepEffect{sum / all, std::sqrt(variance * (1 + 1 / all))};
 }

@@ -39,8 +39,9 @@ struct EffectQuestion {
 std::optional<StepEffect> ExpectedEffect(const SiteStore& store, const EffectQuestion& question,
                                          int64_t now_s);
 
-// Returns the same as the policy's networks predict it. Returns nothing if the policy learnt from no
-// experiments, or if the question lies outside of what they saw. `fabric` is the job's. A pure function.
+// Returns the effect that the policy's networks predict. Returns nothing if the policy learnt from no
+// experiments, or if the question lies outside of what the networks saw in training. `fabric` is the job's. A
+// pure function.
 std::optional<StepEffect> PredictedEffectOf(const Policy& policy, const Fabric& fabric,
                                             const EffectQuestion& question);
 
@@ -67,7 +68,7 @@ std::optional<Expectation> ExpectedBy(const ExpectationSources& sources, const E
                                       int64_t now_s);
 
 // True if an earlier run in this place began in like circumstances, or if no finding of this place is trusted
-// at `now_s`. If false, a link of the place has become slow since then, or is well again.
+// at `now_s`. If false, a link of the place has become slow since that run, or a slow link is well again.
 bool BeganLike(const SiteStore& store, const SitePlace& place, const Circumstances& circumstances,
                int64_t now_s);
 

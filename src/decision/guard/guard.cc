@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guard's rules. guard.h outlines the life of a key; docs/guard.md gives the promises and the words.
+// The guard's rules. guard.h outlines the life of a key; docs/guard.md gives the promises and the terms.
 #include "src/decision/guard/guard.h"
 
 #include <algorithm>
@@ -18,14 +18,15 @@ constexpr size_t kMaxKeysBesideCarried = 300;
 // After this many choices of the policy were revoked as slower than NCCL's, new keys begin with NCCL's choice
 // and not with the policy's.
 constexpr int kLossesOfPolicy = 2;
-// The first step that draws arms comes this many calls, or steps if that is sooner, after the proposal. The
-// ranks mostly agree on the version in that time. If they need longer, the first draws are missed.
+// The first step that draws arms comes kCallsToAgree calls or kStepsToAgree steps after the proposal,
+// whichever is sooner. The ranks mostly agree on the version in that time. If they need longer, the first
+// draws are missed.
 constexpr uint64_t kCallsToAgree = 32;
 constexpr uint64_t kStepsToAgree = 4;
 // A choice is revoked when steps with NCCL's choice are faster by this many standard errors. After n blocks
 // of steps more are needed, by the factor 1 + kFewBlocks / n: only one step in 32 uses NCCL's choice beside a
-// proven one, so a single odd step weighs much at first. After a change of the fabric n counts steps with
-// NCCL's choice, because every second step uses it then, and one block says much.
+// proven one, so a single odd step weighs much at first. After a change of the fabric, n counts steps with
+// NCCL's choice instead of blocks: every second step then uses NCCL's choice, so one block says much.
 constexpr double kRevokedErrors = 3;
 constexpr double kFewBlocks = 3;
 // Once the common search has ended with a gain, a key tries this many arms at a time, because little is left
@@ -165,8 +166,8 @@ void Guard::Account(const GuardedCall& call, const GuardedKey& key) {
   if (timed) timing_ns_ += options_.timing_cost * static_cast<double>(call.transfer_ns);
 }
 
-// A choice that makes steps faster may take longer itself. So while steps judge a choice, the times of its
-// calls revoke it only if they are several times NCCL's.
+// A choice that makes steps faster may take longer itself. So while steps judge a choice, the durations of
+// its calls revoke it only if they are several times as long as NCCL's.
 bool Guard::MustRevoke(const GuardedKey& key) const {
   if (key.choice().leaves_nccl_alone() || !key.drawn()) return key.MustRevoke();
   const SeenConfig nccl = experiment_.Seen(KeyCode(key.key()), kLeaveNcclAlone, key.choice());
@@ -413,8 +414,8 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
   if (!done.revocation) adopt_from_ns_ = now_ns + kGuardAdoptionSpacingNs;
 }
 
-// The effect of an adoption is that of its steps as trials. If no or few steps have tried a choice, it has
-// none.
+// The expected effect of an adoption is what steps showed when they tried the adopted configs. If too few
+// steps have tried one of the configs, the effect is not known.
 void Guard::AwaitVersion(const Proposal& proposal) {
   const auto known = [](const SeenConfig& seen) {
     const bool is_known = seen.steps > 0 && seen.effect.error <= kKnownEffect;
@@ -457,7 +458,7 @@ void Guard::TakeUp(const KeyPlan& entry) {
   confirmed_.erase(code);
   const bool adopts = key.choice() != entry.choice;
   key.Use(entry.choice, !entry.arms.empty() || entry.joins);
-  if (adopts) key.SetProven();  // by steps or by an earlier run
+  if (adopts) key.SetProven();  // steps or an earlier run have proved the choice
   const auto search = proposed_searches_.find(code);
   if (search == proposed_searches_.end()) return;
   key.search() = std::move(search->second);

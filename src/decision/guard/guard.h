@@ -156,7 +156,7 @@ struct GuardOptions {
   // Answers whether earlier runs in this place began in like circumstances (BeganLike); null: nothing is
   // known.
   std::function<bool(const Circumstances& circumstances)> began_like{};
-  TablePlan first{};  // of the version in use when the guard begins, the same as on all ranks
+  TablePlan first{};  // plan of the version in use when the guard begins, equal on all ranks
 };
 
 // A key whose search ended, with the state of the fabric in which it ended.
@@ -164,7 +164,7 @@ struct SettledKey {
   TableKey key;
   Regime fabric = Regime::kNormal;
   CollectiveConfig choice;
-  std::optional<double> ratio;  // time of a step with the choice over one with NCCL's, or of its calls
+  std::optional<double> ratio;  // time with the choice over the time with NCCL's, of a step or of the calls
   uint32_t pairs = 0;           // steps or paired samples behind `ratio`
   bool by_earlier_run = false;  // the choice comes from the site store; this run did not search
 };
@@ -199,7 +199,7 @@ class Guard {
   // The plan in use, and the number of its table version.
   const TablePlan& plan() const { return plan_; }
   uint32_t version() const { return version_; }
-  // The state of the fabric as last reported. Late ranks do not change it.
+  // The state of the fabric, as the detector reported it last. Late ranks do not change this state.
   Regime fabric() const { return detector_.fabric(); }
   const TimingDetector& detector() const { return detector_; }
   const StepPeriod& steps() const { return steps_; }
@@ -300,7 +300,7 @@ class Guard {
   bool NeedsOtherPace(const std::vector<CollectiveConfig>& next) const;
   // True if the version in use has arms that do not look like a gain.
   bool ArmsMayCost() const;
-  // Share of a step's time that the config saves which all keys adopted; 0 if they adopted none.
+  // The share of a step's time that is saved by the config which all keys adopted; 0 if they adopted none.
   double CommonGain() const { return 1 - std::exp(common_seen_.effect.mean); }
   // Returns the nanoseconds that adopted choices have saved in this job, compared with NCCL's choice.
   double SavedNs() const;
@@ -317,8 +317,8 @@ class Guard {
   // Number of steps from one use of a challenger to the next. The first arm is the leader of
   // proposed_common_.
   uint16_t ChallengerSpacing(const std::vector<CollectiveConfig>& leader_first) const;
-  // Mean of what a use of these common arms is expected to cost beside a use of `other`, as the log of the
-  // step's time ratio. `unknown` stands for the cost of an untried one.
+  // Mean expected cost of using one of these common arms in place of `other`, as the log of the step's time
+  // ratio. `unknown` is the assumed cost of an untried arm.
   double LossTogether(const std::vector<CollectiveConfig>& arms, const CollectiveConfig& other,
                       double unknown) const;
   double ExpectedLoss(const GuardedKey& key, const KeyPlan& entry) const;
@@ -327,12 +327,12 @@ class Guard {
   // True if the key may take part in an experiment, by its weight and its present choice.
   bool CanSearch(const GuardedKey& key) const;
   // True if an experiment can compare the key's choice with NCCL's own, and steps of this run or of an
-  // earlier one found that choice.
+  // earlier run found that choice.
   bool StepsCanProve(const GuardedKey& key) const;
   bool MustRevoke(const GuardedKey& key) const;
   // Returns the settled keys with their present choices, for the present state of the fabric.
   std::vector<SettledKey> SettledNow() const;
-  // Keeps the settled choices apart and forgets times and effects, because the fabric changed.
+  // Stores the settled choices and forgets times and effects, because the fabric changed.
   void Relearn();
   // True if the latest change of the fabric made steps 10 % longer or shorter. A smaller change may be noise,
   // or leaves little to gain, so each key's choice then stays in use while it is proved again.
@@ -366,16 +366,16 @@ class Guard {
   // True if the version changes nothing about a key whose level is known, so the key needs no new dense
   // samples.
   bool IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const;
-  // Adds entries for keys near settled ones that were never called (carried_choices.h), as long as the plan
-  // has room.
+  // Adds entries for keys that were never called and lie near settled keys (carried_choices.h), as long as
+  // the plan has room.
   void AddCarried(Proposal& proposal) const;
   // Builds the version for `reason`. A version that revokes a choice adopts no other config.
   Proposal Propose(bool revocation, GuardReason reason);
   // Notes what begins with the first call of the version that was just committed; called before TakeUp.
   void AwaitVersion(const Proposal& proposal);
-  // If this is the first call of an awaited version, tells the watches of steps what its choices are expected
-  // to change. Calls of earlier versions are no evidence about a changed fabric, so the experiment begins
-  // here.
+  // If this is the first call of an awaited version, tells the watches of steps how much its choices are
+  // expected to change a step. Calls of earlier versions are no evidence about a changed fabric, so the
+  // experiment begins here.
   void BeginVersion(const GuardedCall& call);
   // Updates a key to its entry in the committed plan.
   void TakeUp(const KeyPlan& entry);
@@ -392,7 +392,7 @@ class Guard {
   TimingDetector detector_;
   StepWatch step_watch_;
   StepWitness step_witness_;
-  uint32_t clock_changes_ = 0;  // of the experiment, when both last took a step
+  uint32_t clock_changes_ = 0;  // changes of the experiment's clock when both watches last took a step
   PaceWatch pace_;
   StepPeriod steps_;
   StructureWatch structure_;
@@ -401,24 +401,24 @@ class Guard {
   int64_t searching_from_ns_ = -1;  // when the job's first experiment began; below 0: none began yet
   int64_t newest_ns_ = 0;           // when the newest call was issued
   uint64_t newest_call_ = 0;
-  std::optional<uint64_t> newest_gather_;  // number of the newest call that does not reduce
+  std::optional<uint64_t> newest_gather_;  // number of the newest call of a collective without reduction
   uint64_t period_of_grid_ = 0;            // calls in a step when the experiment began
   uint64_t misfits_ = 0;                   // calls in a row during which steps had another number of calls
   // Steps and blocks of the experiment that JudgeArms has seen.
   uint64_t judged_steps_ = 0;
   uint32_t judged_blocks_ = 0;
-  bool arm_too_slow_ = false;  // an arm of the version in use must go at once
+  bool arm_too_slow_ = false;  // an arm of the version in use must be replaced at once
   bool resting_ = false;       // the budget was spent, and no new credit has come since
-  // True once a version of this experiment was proposed to compare proven choices with NCCL's own. It is
-  // proposed only once, because a plan may have no room for all keys (Fitting).
+  // True once a version of this experiment was proposed to compare proven choices with NCCL's own. Such a
+  // version is proposed only once, because a plan may have no room for all keys (Fitting).
   bool proofs_asked_ = false;
   // A committed version whose first call TakeStepOf has not seen yet; 0: there is none. If several are
   // awaited, the last one's number stands here, and the other members hold for all of them.
   struct Awaited {
     uint32_t version = 0;
-    bool answers_change = false;   // of the fabric
-    bool adopts = false;           // it changes choices
-    std::optional<double> effect;  // of the changed choices on a step, in logs; nothing: not known
+    bool answers_change = false;   // the version answers a change of the fabric
+    bool adopts = false;           // the version changes choices
+    std::optional<double> effect;  // effect of the changed choices on a step, in logs; nothing: not known
   };
   Awaited awaited_;
   // Table version of the last call that TakeStepOf saw.
@@ -430,16 +430,16 @@ class Guard {
   CommonSearch proposed_common_;
   std::optional<CollectiveConfig> proposed_winner_;
   bool changed_circumstances_ = false;  // the fabric changed since the last search began
-  // The config that most keys used before a change of the fabric, until the search after it has ended or
-  // given the config up.
+  // The config that most keys used before a change of the fabric, until the search after the change has ended
+  // or given the config up.
   std::optional<Belief> used_before_;
   // Findings of the common search that ended last.
   std::vector<std::pair<FindingKey, StepFinding>> kept_findings_;
-  // True while an experiment that follows a change of the fabric compares with NCCL's own choice those
-  // choices that steps had proved before the change.
+  // True while an experiment after a change of the fabric compares NCCL's own choice with the choices that
+  // steps had proved before the change.
   bool proves_again_ = false;
   // The result of the common search in this experiment: the config that all keys adopted, and its effect on a
-  // step. Without one the effect is 0.
+  // step. Without such a config the effect is 0.
   std::optional<CollectiveConfig> common_choice_;
   SeenConfig common_seen_;
   int64_t common_from_ns_ = 0;  // when the present experiment began
@@ -451,7 +451,7 @@ class Guard {
     TableKey key;
     CollectiveConfig config;
   };
-  std::map<uint32_t, Confirmed> confirmed_;  // by KeyCode, until a committed version lists the key
+  std::map<uint32_t, Confirmed> confirmed_;  // by KeyCode; kept until a committed version lists the key
   // Choices of the version in use for keys that were never called, by KeyCode.
   std::map<uint32_t, CollectiveConfig> carried_;
   std::map<uint32_t, bool> settled_;         // KeyCode to "settled by an earlier run"
@@ -461,7 +461,7 @@ class Guard {
   TablePlan plan_;
   uint32_t version_ = 1;
   std::optional<Proposal> proposed_;
-  // The three counts below are of changes of the fabric: noticed, answered by a committed version, and
+  // The three counts below count changes of the fabric: noticed, answered by a committed version, and
   // answered by the pending proposal. With counts, a change that comes while a proposal is pending is not
   // lost.
   bool regime_changed() const { return regime_changes_ != answered_changes_; }
@@ -478,7 +478,7 @@ class Guard {
   int proposed_losses_ = 0;
   // Adoptions must wait until this time, on Tick's clock.
   int64_t adopt_from_ns_ = 0;
-  double bytes_ = 0;  // of all calls so far
+  double bytes_ = 0;  // bytes of all calls so far
   double total_ns_ = 0;
   std::array<double, kCriticalities> total_by_level_{};
   double timing_ns_ = 0;

@@ -148,7 +148,7 @@ std::vector<SettledKey> Guard::SettledNow() const {
 std::vector<SettledKey> Guard::AllSettled() const {
   auto latest = settled_before_;
   // Until the guard knows what kind of change happened, it cannot tell to which state of the fabric the
-  // present choices belong, so it leaves them out.
+  // present choices belong, so it leaves these choices out.
   const std::vector<SettledKey> now =
       changed_by_steps_ && HasJustChanged() ? std::vector<SettledKey>{} : SettledNow();
   for (const SettledKey& settled : now)

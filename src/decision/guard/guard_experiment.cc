@@ -32,8 +32,8 @@ constexpr double kSharesOfWhole = 3;
 // one step of eight uses such a config at kFastPace. With one step of five, 20 steps of a simulated job took
 // 14 % longer (guard_test allows 10 %).
 constexpr double kUnknownLossTogether = 0.24;
-// The first use of a common arm also sets up connections and mostly counts as untried. It counts as known if
-// its step was faster by this many standard errors.
+// The first use of a common arm also sets up connections. After it, the arm still counts as untried, unless
+// the step was faster than usual by this many standard errors.
 constexpr double kFastFirstUse = 3;
 // Share of the steps' time that the experiment may cost: kFastPace while there is credit and no common config
 // has been adopted yet, else kUsualPace.
@@ -52,8 +52,8 @@ constexpr uint32_t kHurriedBlocks = 14;
 // errors.
 constexpr double kHurriedErrors = 1;
 // The leader of the common search pauses in one step of 8, 4 or 2. Rare pauses gain more time before the
-// leader is adopted, but it then takes more steps until the gain is sure. The rarest pause is taken with
-// which this takes at most kStepsToProve steps, half of what the regression remembers.
+// leader is adopted, but it then takes more steps until the gain is sure. The search takes the rarest pause
+// with which the proof takes at most kStepsToProve steps, half of what the regression remembers.
 constexpr uint16_t kPauses[] = {8, 4, 2};
 constexpr double kStepsToProve = 360;
 // While only a belief speaks for the leader, it pauses in one step of this many.
@@ -68,7 +68,7 @@ constexpr uint16_t kProvingSpacing = 2;
 constexpr double kKnownError = 0.02;
 constexpr uint16_t kWatchSpacing = 32;
 
-// True if the key tries nothing, and NCCL's choice is used in some steps to compare the key's choice with it.
+// True if the key tries nothing, and some steps use NCCL's choice only for comparison with the key's choice.
 bool WatchesOnly(const KeyPlan& entry) {
   return entry.arms.size() == 1 && entry.arms[0].leaves_nccl_alone();
 }

@@ -16,8 +16,8 @@ constexpr uint32_t kLeastTimes = 2;
 // every quarter of a second or sooner.
 constexpr uint64_t kStepsAwaited = 24;
 // A config's effect is reported as a finding if at least this many steps used it and its standard error, in
-// logs, is at most kMaxErrorOfFinding. Two steps are enough because a config that is surely no gain is used
-// no more often.
+// logs, is at most kMaxErrorOfFinding. Two steps are enough, because a config that is surely no gain may get
+// no further use.
 constexpr uint32_t kStepsOfFinding = 2;
 constexpr double kMaxErrorOfFinding = 0.2;
 // The least standard error of a finding, in logs. NCCL's own choice has this error, because its effect is 0
@@ -119,7 +119,8 @@ void Guard::UseFindings() {
 }
 
 std::vector<std::pair<FindingKey, StepFinding>> Guard::Findings() const {
-  // Without circumstances a search says nothing to other jobs, so what the one before it found still counts.
+  // Without circumstances a search says nothing to other jobs, so the findings of the search before it still
+  // count.
   if (!searches_together() || !common_.began() || !common_.circumstances()) return kept_findings_;
   std::vector<std::pair<FindingKey, StepFinding>> findings;
   EffectQuestion nccls = QuestionOf(kLeaveNcclAlone, common_);

@@ -18,8 +18,9 @@ struct GuardedCall {
   // Kernel time of the rank that arrived last. It is the shortest time among the timed ranks, because the
   // others wait inside the kernel. Below 0: not timed.
   int64_t transfer_ns = -1;
-  // The time by which choices are compared: the median of the ranks' times, which include waiting for each
-  // other. The shortest time would favour choices in which one rank finishes early. Below 0: use transfer_ns.
+  // The duration by which choices are compared: the median over the ranks, in which waiting for other ranks
+  // is included. The shortest duration would favour choices in which one rank finishes early. Below 0: use
+  // transfer_ns.
   int64_t cost_ns = -1;
   // When the leader's device reached the call in its stream, in nanoseconds of the device's clock. Below 0:
   // not known.

@@ -42,8 +42,8 @@ void GuardedKey::Take(const GuardedCall& call) {
   ++calls_of_choice_;
   captured_ |= call.captured;
   if (call.use == CallUse::kTrial) return;
-  // The call uses neither the present choice nor NCCL's: an older version decided it, so it says nothing
-  // about the present choice.
+  // The call uses neither the present choice nor NCCL's: an older version decided the call, so the call says
+  // nothing about the present choice.
   if (call.config != choice_ && !call.config.leaves_nccl_alone()) return;
   const bool is_timed = call.transfer_ns > 0 && !call.captured;
   const double ns = is_timed ? static_cast<double>(call.compared_ns()) : -1;

@@ -66,8 +66,8 @@ class GuardedKey {
   // not revoke it. The declaration holds until the choice changes.
   void SetProven() { proven_ = true; }
   bool proven() const { return proven_; }
-  // True if the last four timed calls of the choice were all several times slower than NCCL's. That is too
-  // slow even if the program does not wait for them.
+  // True if the last four timed calls of the choice each took several times as long as NCCL's. Such calls are
+  // too slow even if the program does not wait for them.
   bool IsGross() const { return !choice_.leaves_nccl_alone() && account_.IsGross(); }
   // True if the version's first, dense samples are taken and the pairs show a loss, but not surely. A new
   // version with dense samples is then worth its price. Where the choice loses, samples of NCCL's choice cost
@@ -78,7 +78,7 @@ class GuardedKey {
   std::optional<double> Ratio() const;
   uint32_t pairs() const { return slower_.count(); }
   // Nanoseconds by which this call took longer than the key's choice takes on average. 0 for calls of the
-  // choice, and if one of the two times is not known.
+  // choice, and if one of the two durations is not known.
   double ExcessOf(const GuardedCall& call) const;
 
  private:

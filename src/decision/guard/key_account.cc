@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The account of one key. The mean and the variance of a kind of call are moving averages: the n-th time
-// enters with weight 1/n, and from the 512th on with weight 1/512. The loss is a sum that never falls below
-// 0, as in CUSUM:
+// The account of one key. The mean and the variance of a kind of call are moving averages: the n-th call's
+// time enters with weight 1/n, and from the 512th on with weight 1/512. The loss is a sum that never falls
+// below 0, as in CUSUM:
 //   excess = max(0, excess + time of the call - upper end of NCCL's mean).
 #include "src/decision/guard/key_account.h"
 
@@ -51,8 +51,8 @@ void KeyAccount::TakeChoice(double ns) {
   excess_ns_ = std::max(0.0, excess_ns_ + counted - upper);
 }
 
-// Returns the median of the choice's last three times, of which `ns` is the newest. If `ns` is the first
-// time, it is returned; if it is the second, the smaller of the two is returned.
+// Returns the median of the last three call times of the choice, of which `ns` is the newest. Returns the
+// only one if there is one so far, and the smaller one if there are two.
 double KeyAccount::Lasting(double ns) {
   const double older = std::exchange(before_[0], before_[1]);
   const double newer = std::exchange(before_[1], ns);

@@ -18,20 +18,20 @@ inline constexpr double kTimeBudget = 0.01;
 // A choice may at first lose as much time as this many calls of NCCL's choice take (docs/guard.md).
 // Independent of that, four calls in a row at more than 3x NCCL's time revoke it (IsGross).
 inline constexpr double kFirstCreditCalls = 8;
-// A time counts as at most this many times the expected time: one stall of the machine is not caused by a
-// choice. Three calls at 10x count as 12 calls and use up the credit (guard_statistics_test.cc).
+// A call's time is limited to this multiple of the expected time, because a stall of the machine is not
+// caused by a choice. Three calls at 10x count as 12 calls and use up the credit (guard_statistics_test.cc).
 inline constexpr double kWinsoriseTimes = 4;
 
 // The mean time of one kind of call, with its uncertainty. It follows slow drift over some hundred calls. A
 // plain value for one thread.
 class TimeLevel {
  public:
-  // Adds a time above 0, limited to kWinsoriseTimes the mean.
+  // Adds a call's time, which must be above 0. It is limited to kWinsoriseTimes the mean.
   void Take(double ns);
   // Number of call times added so far, but at most 512, which is how many the mean remembers.
   uint32_t count() const { return count_; }
   double mean() const { return mean_; }
-  // The mean plus three standard errors; twice the mean while there are fewer than two times.
+  // The mean plus three standard errors; twice the mean until two call times were added.
   double Upper() const;
 
  private:
@@ -46,7 +46,7 @@ class KeyAccount {
  public:
   // Adds a call that used NCCL's choice. `ns` below 0: the call was not timed, so the mean is used for it.
   void TakeDefault(double ns);
-  // Adds a call that used a choice other than NCCL's. `ns` as above.
+  // Adds a call that used a choice other than NCCL's. `ns` has the same meaning as in TakeDefault.
   void TakeChoice(double ns);
   // Adds a call of the choice that was timed because calls looked slow. The time counts towards IsGross but
   // not in the mean, which it would bias.
@@ -56,7 +56,8 @@ class KeyAccount {
   double excess_ns() const { return excess_ns_; }
   // True if the loss is above the credit and kTimeBudget of the calls since Restart, or if IsGross.
   bool Overspent() const;
-  // True if the last kGrossCalls timed calls of the choice each took more than kGrossTimes times NCCL's time.
+  // True if the last kGrossCalls timed calls of the choice each took more than kGrossTimes times as long as
+  // NCCL's calls.
   bool IsGross() const { return gross_ >= kGrossCalls; }
   const TimeLevel& default_level() const { return default_; }
   const TimeLevel& choice_level() const { return choice_; }
@@ -69,8 +70,8 @@ class KeyAccount {
   void Restart();
 
  private:
-  // Four calls in a row above three times NCCL's time revoke a choice at once (docs/guard.md). A single one
-  // may be a stall of the machine.
+  // Four calls in a row that each take over three times as long as NCCL's revoke a choice at once
+  // (docs/guard.md). A single one may be a stall of the machine.
   static constexpr int kGrossCalls = 4;
   static constexpr double kGrossTimes = 3;
 
@@ -81,14 +82,14 @@ class KeyAccount {
 
   TimeLevel default_;
   TimeLevel choice_;
-  uint64_t calls_ = 0;          // in all
-  uint64_t calls_of_span_ = 0;  // since Restart
+  uint64_t calls_ = 0;          // number of all calls
+  uint64_t calls_of_span_ = 0;  // number of calls since Restart
   double total_ns_ = 0;
   // Mean time of NCCL's choice before the last Restart, in nanoseconds.
   double default_before_ns_ = 0;
   double excess_ns_ = 0;
   int gross_ = 0;                         // gross calls in a row
-  std::array<double, 2> before_{-1, -1};  // the last two times of the choice; below 0: none
+  std::array<double, 2> before_{-1, -1};  // the last two call times of the choice; below 0: none
 };
 
 }  // namespace dynamiccl

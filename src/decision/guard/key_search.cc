@@ -40,10 +40,10 @@ constexpr double kEqualPromise = 0.002;
 // The expected effect of an untried config is an average over configs that resemble it. The assumption that
 // the config changes nothing has this weight in the average.
 constexpr double kPriorWeight = 0.35;
-// A config with at most so many channels starts few blocks of threads.
+// A config with at most this many channels starts few blocks of threads.
 constexpr int kFewChannels = 2;
-// A config that resembles no config nearer than this (Kinship) is expected to change nothing. So it is tried
-// whatever other configs have shown.
+// If no used config resembles a config by more than this (Kinship), the config is expected to change nothing.
+// So it is tried whatever other configs have shown.
 constexpr double kFarRelative = 0.3;
 
 // True if the arm has used up its patience (ArmPatience::uses_to_show).

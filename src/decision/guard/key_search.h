@@ -45,9 +45,9 @@ struct ArmPatience {
   // or the set-up of connections may also have caused that, so KeySearch::GiveSecondUse can allow another
   // use. 0: the first use is not judged.
   double gross_first_use = 0;
-  // The arm goes as soon as its steps of the block under way took longer by so many usual steps together
-  // (SeenConfig::block_excess), so that a leader that is slow after all is not used for the whole block; 0:
-  // only complete blocks are judged.
+  // The arm goes as soon as its steps of the block under way took this many usual steps longer in total
+  // (SeenConfig::block_excess). So a leader that is slow after all is not used for the whole block. 0: only
+  // complete blocks are judged.
   double most_in_block = 0;
 };
 
@@ -80,7 +80,7 @@ class KeySearch {
   void Restart();
   // Allows configs to be tried once more that were given up after a single use, because that use may only
   // have set up connections. Leaves out configs whose use made a step longer by `most` or more, in logs.
-  // Returns false if there are none.
+  // Returns false if there are no such configs.
   bool GiveSecondUse(const SeenOf& seen, double most);
 
   const std::vector<CollectiveConfig>& open() const { return open_; }

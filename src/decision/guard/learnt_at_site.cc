@@ -8,7 +8,7 @@ namespace dynamiccl {
 namespace {
 
 // An earlier run's choice counts as confirmed again after this many pairs with samples of NCCL's choice. A
-// new winner needs as many.
+// new winner needs as many pairs.
 constexpr uint32_t kPairsThatConfirm = 5;
 
 int32_t Log2Ratio(const SettledKey& settled) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gap from a call to the next one is a sample of a TimingDetector, in the first call's stream. Each new
-// suspicion and each verified change asks for kAsked timed calls. Suspicions and changes have separate
-// allowances.
+// The gap from a call to the next one is a sample of a TimingDetector, in the stream of the earlier call.
+// Each new suspicion and each verified change asks for kAsked timed calls. Suspicions and changes have
+// separate allowances.
 #include "src/decision/guard/pace_watch.h"
 
 #include <cmath>

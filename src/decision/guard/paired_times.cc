@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rare call is compared with the common calls before it, and these are in no further pair. If there are
-// none, the rare call waits for the next common call. A second rare call replaces one that waits.
+// A rare call is compared with the common calls before it, and these are in no further pair. If there are no
+// such common calls, the rare call waits for the next common call. A second rare call replaces one that
+// waits.
 #include "src/decision/guard/paired_times.h"
 
 #include <algorithm>

@@ -19,7 +19,7 @@ class PairedTimes {
   std::optional<double> TakeRare(double log_time);
 
  private:
-  // The most common calls with which one rare call is compared. More would reach further back in time for
+  // One rare call is compared with at most this many common calls. More would reach further back in time for
   // little less noise.
   static constexpr size_t kMax = 3;
   // Returns the median of the recent common calls, of which there must be at least one.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Little-endian, in the order of docs/formats/table_plan.md: a header of 29 bytes with 3 more for each common
-// arm, 9 bytes a key with 3 more for each arm, a checksum of 8 bytes. No length field can make a reader
-// allocate more than a message of the largest size needs.
+// arm, 9 bytes for each key with 3 more for each of its arms, a checksum of 8 bytes. No length field can make
+// a reader allocate more than a message of the largest size needs.
 #include "src/decision/guard/table_plan.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr size_t kKeyBytes = 9;
 constexpr size_t kConfigBytes = 3;
 // The most bytes of a plan: what the control plane carries with Prepare (docs/formats/control_plane.md).
 constexpr size_t kMaxBytes = 7936;
-// One byte of a key holds the number of its arms in the lower bits and its flags above them.
+// One byte of a key holds the number of the key's arms in the lower bits, and the key's flags above them.
 constexpr int kArmBits = 4;
 constexpr uint8_t kSteady = 1, kJoins = 2;
 static_assert(kMaxArmsOfPlan < 1 << kArmBits);

@@ -50,7 +50,7 @@ class PlannedTable {
   const KeyPlan& Listed(const Slot& slot) const { return plan_.keys[slot.listed - size_t{1}]; }
 
   TablePlan plan_;
-  ZeroPages<Slot> slots_;  // by IndexOf
+  ZeroPages<Slot> slots_;  // indexed by IndexOf
 };
 
 }  // namespace dynamiccl

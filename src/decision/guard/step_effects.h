@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Learns from a communicator's calls for how much of each key's transfer time the program waits
+// Learns, from a communicator's calls, for which part of each key's transfer time the program waits
 // (waited_shares.h). The calls are cut into training steps by their period (step_period.h).
 #pragma once
 
@@ -23,7 +23,7 @@ class StepEffects {
     uint64_t number = 0;  // number of the call on its communicator
     int64_t issued_ns = 0;
     // Nanoseconds by which the call took longer than a call of the key's choice; 0 for calls of the choice,
-    // and if not known.
+    // or if the excess is not known.
     double excess_ns = 0;
     bool excess_is_known = true;  // false: the call used another config and was not timed
   };
@@ -75,7 +75,7 @@ class StepEffects {
   };
   std::vector<Pause> pauses_;  // indexed by place
   Step now_;
-  std::optional<Step> before_;  // the step before it, if that one is usable
+  std::optional<Step> before_;  // the step before the one under way, if it is usable
 };
 
 }  // namespace dynamiccl

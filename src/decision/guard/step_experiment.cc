@@ -14,16 +14,17 @@
 namespace dynamiccl {
 namespace {
 
-// A step that takes more than this many times the usual time is a long step. It is counted apart (LongSteps),
-// because it may be a stall.
+// A step that takes more than this many times the usual time is a long step. It is counted separately
+// (LongSteps), because it may be a stall.
 constexpr double kLongStep = 2;
 // A long step counts as at most this many usual steps. One channel in place of 16 makes a step many times as
 // long.
 constexpr double kMaxOfLongStep = 32;
-// Arms do not pay for as many long steps as stalls alone would cause with this probability at most.
+// With this probability, stalls alone cause at most a certain number of long steps. Arms do not pay for that
+// many.
 constexpr double kStallsShare = 0.95;
 
-// Least weight of a new step in Averages::step_ns and, to follow more slowly, in Averages::usual_ns.
+// Least weights of a new step in Averages::step_ns and in Averages::usual_ns, which follows more slowly.
 constexpr double kFollowRate = 1.0 / 16;
 constexpr double kUsualRate = 1.0 / 256;
 
@@ -31,7 +32,7 @@ constexpr double kUsualRate = 1.0 / 256;
 // instead.
 constexpr uint32_t kDeviceSilence = 24;
 
-// The excess of a block is judged against at least so many of its steps without arms.
+// The excess of a block is judged against at least this many of the block's steps without arms.
 constexpr size_t kFewestUsual = 2;
 
 // An arm's effect is subtracted from a step's log time only if its standard error is at most this.
@@ -104,9 +105,9 @@ std::optional<double> StepExperiment::End(const GuardedCall& next, uint64_t numb
 }
 
 // A step is timed by the device's clock if the device stamps steps. A host that runs ahead issues a step's
-// calls when it has room for them, so the host's and the device's times must not mix. A step without a stamp
-// is left out, unless the device has not stamped any step for kDeviceSilence steps. A stamp that is not later
-// than the one before counts as none.
+// calls whenever its queue has room, so the host's and the device's times must not mix. A step without a
+// stamp is left out, unless the device has not stamped any step for kDeviceSilence steps. A stamp that is not
+// later than the one before it is ignored.
 int64_t StepExperiment::TimeUntil(const GuardedCall& next) {
   if (now_.begun_ns >= 0 && next.begun_ns > now_.begun_ns) {
     if (clock_.awaits_device == 0) ChangeClock();

@@ -36,8 +36,8 @@ struct SeenConfig {
   uint32_t steps = 0;    // steps that used it
   uint32_t blocks = 0;   // number of blocks in which at least one step used it
   double first_off = 0;  // log of the first step that used the config over the mean step's time
-  // By how many usual steps those of the block under way took longer that used the config, compared with the
-  // block's steps without arms. Each step counts as at most kMaxOfOneStep of that.
+  // The extra time of those steps of the block under way that used the config, in usual steps, compared with
+  // the block's steps without arms. Each step adds at most kMaxOfOneStep.
   double block_excess = 0;
 };
 
@@ -106,10 +106,10 @@ class StepExperiment {
   // The step under way.
   struct Step {
     uint64_t number = 0;
-    int64_t issued_ns = 0;  // when its first call was issued
-    int64_t begun_ns = -1;  // when its first call began, by the device; below 0: not known
+    int64_t issued_ns = 0;  // when the step's first call was issued
+    int64_t begun_ns = -1;  // when the step's first call began, by the device's clock; below 0: not known
     uint32_t calls = 0;
-    uint64_t digest = 0;   // of its calls, as StepGrid::digest
+    uint64_t digest = 0;   // digest of the step's calls, as in StepGrid::digest
     bool mixed = false;    // a key used two configs, or a call was captured
     bool sampled = false;  // a call of a key without arms was a sample
     struct Used {
@@ -146,19 +146,19 @@ class StepExperiment {
   bool common_ = false;
   StepRegression regression_;
   std::map<ConfigKey, int> numbers_;
-  std::vector<Uses> uses_;                        // by number
+  std::vector<Uses> uses_;                        // by the config's number
   std::map<uint32_t, CollectiveConfig> choices_;  // of keys that take part, by KeyCode
   std::vector<StepRow> block_;
   std::vector<int> arms_of_block_;  // uses of arms in each of its steps
-  uint64_t arm_uses_ = 0;           // in all blocks
+  uint64_t arm_uses_ = 0;           // uses of arms in all blocks
   // Steps that took more than twice the usual time. Checkpoints and other stalls of the machine meet steps
   // with and without arms alike, so arms pay only for more than the stalls that steps without arms make
   // likely.
   struct LongSteps {
     struct Sum {
-      uint64_t steps = 0;  // long ones and others
+      uint64_t steps = 0;  // number of all steps, long or not
       uint64_t long_steps = 0;
-      double excess = 0;  // of long steps over usual ones, in usual steps
+      double excess = 0;  // extra time of the long steps, in usual steps
     };
     // Adds a step that took `usual_steps` times the usual time.
     void Add(double usual_steps, bool has_arms);

@@ -8,8 +8,9 @@
 namespace dynamiccl {
 namespace {
 
-// The fewest calls in which a first period is searched, and another one. A short step of a job of few steps
-// is to be found early; later, so few equal calls are rather a part of a step that changed.
+// The fewest calls in which a first period is searched, and in which a later one is. A first period is to be
+// found early even if steps are short and few. Later, so few equal calls are more likely a part of a step
+// that changed.
 constexpr size_t kLeastFirstWindow = 12;
 constexpr size_t kLeastWindow = 24;
 // The calls must show a period this many times in a row. Twice may be a coincidence.

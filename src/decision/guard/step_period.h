@@ -15,9 +15,9 @@
 
 namespace dynamiccl {
 
-// The period of one communicator's calls, owned by its Guard on the leader's control thread. Searches become
-// rare in a program without a period, so it costs little there. A known period that no longer fits is kept
-// for a while, so rare calls of another kind do not end it.
+// The period of one communicator's calls, owned by its Guard on the leader's control thread. In a program
+// without a period, searches become rare, so the object costs little. A known period that no longer fits is
+// kept for a while, so rare calls of another kind do not end it.
 class StepPeriod {
  public:
   // The most calls of a step: three such steps fill a ring of 8192 calls.
@@ -27,8 +27,8 @@ class StepPeriod {
   void Take(uint32_t key, int64_t issued_ns);
   // Calls in a step; 0: no period is known.
   size_t calls() const { return period_; }
-  // Returns what a call of this key adds to a digest of calls, which is a sum and so does not depend on their
-  // order.
+  // Returns what a call of this key adds to a digest of calls. The digest is a sum, so it does not depend on
+  // the order of the calls.
   static uint64_t DigestOf(uint32_t key);
   // Returns a digest of the calls of the last step; 0: no period is known. The digest does not depend on the
   // order of the calls, so it does not depend on where a step begins either.
@@ -61,7 +61,7 @@ class StepPeriod {
   // Number of calls from the start to the first search, and from that search to the next one.
   static constexpr size_t kFirstSearch = 12;
   static constexpr size_t kFirstPause = 4;
-  // Number of calls from a call that does not fit to the next search.
+  // Number of calls between a call that does not fit the period and the next search.
   static constexpr size_t kNextSearch = 24;
   static constexpr size_t kKept = 3 * kMaxCalls + 2;
   std::vector<Call> last_;  // the last kKept calls, as a ring

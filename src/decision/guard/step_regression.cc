@@ -217,8 +217,8 @@ void StepRegression::Weigh() {
   }
   noise_ = usual_noise_;
   double share = distances.empty() ? 0 : 1 - taken / static_cast<double>(distances.size());
-  // With hardly more steps than configs, the fit follows the noise itself, and the distances say nothing
-  // about it.
+  // With hardly more steps than configs, the fit follows the noise itself, and the distances from the model
+  // say nothing about the noise.
   const bool says_noise = distances.size() >= kLeastOfNoise && share >= kLeastShare;
   share = std::max(share, kLeastShare);
   if (says_noise)

@@ -75,7 +75,7 @@ class StepRegression {
   // A block with the results of the last fit.
   struct Block {
     std::vector<StepRow> rows;
-    std::vector<double> weights;  // of the rows, at most 1
+    std::vector<double> weights;  // weights of the rows, at most 1
     std::vector<double> off;      // distance of the rows from the model
     double noise = 0;
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notices a lasting change in the time of whole training steps. Every step has a time, while only few calls
-// of a job are timed and some releases of NCCL time none. The program itself can change its step time too, so
-// such a change is no proof that the fabric changed.
+// Notices a lasting change in the time of whole training steps. Every step is timed. Only few calls of a job
+// are timed, and with some releases of NCCL no calls are timed. The program itself can change its step time
+// too, so such a change is no proof that the fabric changed.
 #pragma once
 
 #include <cstdint>

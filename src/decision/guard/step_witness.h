@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says whether whole training steps take another time after the times of calls changed. A collective beside
-// computation can take longer or shorter without any effect on the step, for example because the ranks'
-// kernels meet other kernels on the device. The guard ignores a change that has no effect on steps.
+// Finds out whether whole training steps take longer or shorter after the durations of calls have changed. A
+// collective beside computation can take longer or shorter without any effect on the step, for example
+// because the ranks' kernels meet other kernels on the device. The guard ignores a change that has no effect
+// on steps.
 #pragma once
 
 #include <array>
@@ -40,7 +41,7 @@ class StepWitness {
   BlockNoise noise_;
   double first_ = 0;      // the level from which residuals are taken
   double before_ = 0;     // mean log before the suspicion
-  double sum_after_ = 0;  // of the steps after it
+  double sum_after_ = 0;  // sum of the logs of the steps after the suspicion
   size_t after_ = 0;      // number of steps still to come; 0: nothing is suspected
 };
 

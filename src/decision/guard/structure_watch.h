@@ -18,7 +18,8 @@ namespace dynamiccl {
 // The changes of one communicator's structure, owned by its Guard on the leader's control thread.
 class StructureWatch {
  public:
-  // The most changes that IsOther reports in a job, because the search after each may use up another credit.
+  // The most changes that IsOther reports in a job, because the search after each change may use up another
+  // credit.
   static constexpr int kMaxChanges = 8;
 
   // Adds the LSTM's output before a call: how many changes it has reported so far, and the ZeRO stage.
@@ -35,7 +36,7 @@ class StructureWatch {
  private:
   uint32_t changes_ = 0;
   ZeroStage stage_ = ZeroStage::kUnknown;
-  // The two values above as they were when the last experiment began.
+  // The values of changes_ and stage_ when the last experiment began.
   uint32_t changes_before_ = 0;
   ZeroStage stage_before_ = ZeroStage::kUnknown;
   std::set<uint64_t> searched_;  // digests of steps and stages on which experiments began

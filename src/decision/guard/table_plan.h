@@ -3,7 +3,7 @@
 // on them ("arms"), and the training steps that use the arms. It is part of the version, so exploring needs
 // no further agreement between ranks. What a call uses is a pure function of the plan, the key, the number of
 // the call on its communicator and its ordinal, which is the number of earlier calls of the key under this
-// version. All ranks count both alike, so all ranks use the same config.
+// version. All ranks count calls and ordinals alike, so all ranks use the same config.
 //
 // Example: the steps of one key with its own choice (C), three arms (1 2 3) and a spacing of 4. All of the
 // key's calls in one step use the same config, and other keys draw independently:
@@ -29,8 +29,8 @@ namespace dynamiccl {
 inline constexpr uint32_t kDenseCalls = 48;
 inline constexpr uint32_t kDensePeriod = 2;
 // Among the first kCalmCalls calls of a key whose choice is NCCL's and that has no arms, one in kCalmPeriod
-// is timed. These are the 24 times from which the timing detector learns (TimeReference::kLearnt). No choice
-// is at risk, so more times are not needed.
+// is timed. The timing detector learns from the resulting 24 measured times (TimeReference::kLearnt). No
+// choice is at risk, so no further times are needed.
 inline constexpr uint32_t kCalmCalls = 96;
 inline constexpr uint32_t kCalmPeriod = 4;
 // After the dense calls, up to this ordinal, one call in kMiddlePeriod is left to NCCL and is timed together
@@ -80,8 +80,8 @@ struct TablePlan {
   // most kMaxArmsOfPlan; never NCCL's own choice.
   std::vector<CollectiveConfig> common;
   uint16_t common_spacing = 1;  // number of steps from one use of a common arm to the next; not 0
-  // Above 0: the first common arm leads, because it looks good. All steps use it except one of so many, which
-  // uses none, and one of common_spacing, which uses one of the other common arms in turn.
+  // Above 0: the first common arm leads, because it looks good. All steps use it, with two exceptions: one
+  // step of common_pause uses no arm, and one of common_spacing uses one of the other common arms in turn.
   uint16_t common_pause = 0;
 };
 
@@ -95,7 +95,7 @@ constexpr bool NeedsOtherArms(size_t in_use, size_t still) {
 // The place of a call among the calls of its communicator and of its key.
 struct PlaceInVersion {
   uint32_t ordinal = 0;  // number of calls of its key before it under its version
-  uint64_t call = 0;     // its number on the communicator, whatever the version
+  uint64_t call = 0;     // number of the call on the communicator, across versions
 };
 
 // Returns a number below 2^19 for the key. Equal keys have equal codes on all ranks.
@@ -104,8 +104,8 @@ uint32_t KeyCode(const TableKey& key);
 // The config that a call uses.
 struct PlannedUse {
   CallUse use = CallUse::kChoice;
-  int arm = -1;  // index in KeyPlan::arms; -1: none of them. NCCL's own as an arm is a default sample
-  CollectiveConfig config;  // of a trial
+  int arm = -1;  // index in KeyPlan::arms; -1: none of them. NCCL's choice as an arm counts as a sample
+  CollectiveConfig config;  // config of a trial
 
   friend bool operator==(const PlannedUse&, const PlannedUse&) = default;
 };
@@ -121,8 +121,8 @@ uint32_t PlaceIn(uint32_t period, uint32_t code, uint32_t block);
 // True if any call may use an arm.
 bool HasArms(const TablePlan& plan);
 // True if the call is the first of a step in which arms may be used. The leader's rank stamps such calls with
-// its device's clock. A host that runs ahead of its device issues calls long before they run, so its clock
-// does not tell when a step began.
+// its device's clock. A host that runs ahead of its device issues calls long before they run, so the host's
+// clock does not tell when a step began.
 bool BeginsStep(const TablePlan& plan, uint64_t call);
 // True if the ranks time the key's call at `place`.
 bool IsTimed(const TablePlan& plan, const KeyPlan& key, bool default_samples, const PlaceInVersion& place);

@@ -12,7 +12,7 @@
 namespace dynamiccl {
 namespace {
 
-// Weight of a new value. The reference so follows a drift over about 256 calls of a stream.
+// Weight of a new value. With this weight the reference follows a drift over about 256 calls of a stream.
 constexpr double kFollowRate = 1.0 / 256;
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decided calls wait in a queue; reported times wait in a map. The ranks that report times are the reporters.
-// The oldest call leaves the queue when every reporter has reported all events of this call or a call
-// kOutOfOrder later. It also leaves when kPatienceNs has passed.
+// The oldest call leaves the queue when every reporter has reported all its events, or a call that comes at
+// least kOutOfOrder calls later. It also leaves when kPatienceNs has passed.
 #include "src/decision/guard/timed_calls.h"
 
 #include <algorithm>

@@ -36,9 +36,9 @@ struct CallTime {
 };
 
 // The join for one communicator, owned by its leader's table guard (plugin/runtime); control thread only.
-// Calls come out in the order in which they were added. If times are lost, a call waits for them at most 5 s,
-// for its stamp 60 s, and then comes out without them. Memory is limited: only the newest 4096 times without
-// a call are kept, and no call waits for a stamp while more than 4096 calls wait.
+// Calls come out in the order in which they were added. If reports are lost, a call waits at most 5 s for its
+// times and 60 s for its stamp, and then comes out without them. Memory is limited: only the newest 4096
+// times without a call are kept, and no call waits for a stamp while more than 4096 calls wait.
 class TimedCalls {
  public:
   // `reporters`: number of ranks that report times, from ReportersOf.

@@ -39,8 +39,8 @@ constexpr double kLeastSkewEffect = 0.182;
 constexpr double kNoiseTimes = 5;
 // If an effect proves to be noise, the assumed deviation is raised to the effect divided by this.
 constexpr double kAdmittedTimes = 3;
-// A verification ends without a result after this many samples in a row that lack the time it needs, transfer
-// or skew. The ranks have then stopped reporting.
+// A verification ends without a result after this many samples in a row that lack the transfer time or skew
+// for which it waits. The ranks have then stopped reporting.
 constexpr size_t kSamplesInVain = 128;
 // If a stream has fewer calls in a verification, its own median is useless, and the median of all calls is
 // used.
@@ -142,9 +142,9 @@ bool TimingDetector::VerifiedEnough() const {
   return most_of_stream_ >= spans * kVerifiedOfStream && 4 * most_of_stream_ >= 3 * verified_.size();
 }
 
-// Returns the effect that all quarters show. The effect of a quarter is its median. For transfers it is the
-// mean if that is larger, because bursts in less than half of the calls do not move the median. Skews are not
-// symmetric, so their mean is not comparable with their median.
+// Returns the effect that all quarters show. The effect of a quarter is its median. For transfers, the effect
+// is the mean of the quarter if the mean is larger, because bursts in less than half of the calls do not move
+// the median. Skews are not symmetric, so their mean is not comparable with their median.
 double TimingDetector::LastingEffect() {
   std::array<double, 4> off{};
   for (size_t quarter = 0; quarter < 4; ++quarter) {

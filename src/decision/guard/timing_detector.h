@@ -32,7 +32,7 @@ namespace dynamiccl {
 // One timed call.
 struct TimedSample {
   uint64_t stream = 0;      // key and config as one number
-  int64_t at_ns = 0;        // when it was issued
+  int64_t at_ns = 0;        // when the call was issued
   double log_transfer = 0;  // log of nanoseconds, least of the ranks that were timed
   double log_skew = -1;  // log(1 + skew / transfer), skew being last minus first arrival; below 0: not known
   // False for a call that was timed because a change is suspected. Such calls are not typical, so no
@@ -73,7 +73,7 @@ class TimingDetector {
   void Expect(double by);
   // Adds a timed call, in order. Returns the change if this call completes the verification of one.
   std::optional<RegimeChange> Take(const TimedSample& sample);
-  // Takes the last change of the fabric back, because the times of steps show that it was noise. The same
+  // Withdraws the last change of the fabric, because the times of steps show that it was noise. The same
   // effect alone will not pass a verification again.
   void Refute();
   // True while an alarm is being verified: more calls should be timed.

@@ -123,8 +123,8 @@ void WaitedShares::Rate() {
     const Criticality low = CriticalityOf(slopes_[column] - kMargin);
     const Criticality high = CriticalityOf(slopes_[column] + kMargin);
     Criticality& level = levels_[column];
-    // Sets the level if the share minus and plus the margin gives the same one, or if the present level is
-    // neither of the two.
+    // Sets the level if the share minus the margin and the share plus the margin have the same level. Also
+    // sets it if the present level is neither of the two.
     if (low == high || (level != low && level != high)) level = CriticalityOf(slopes_[column]);
   }
 }

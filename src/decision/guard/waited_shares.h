@@ -37,9 +37,10 @@ class WaitedShares {
   // The most keys that are followed: the first ones that had any excess. Other keys stay unknown.
   static constexpr size_t kMaxKeys = 24;
 
-  // Adds two consecutive steps. `excess_ns` by key is the time by which their calls exceeded their keys'
-  // choices; `two_steps_ns` is how long both steps took. The program may wait for a call at the end of one
-  // step only in the next step, so steps are added in overlapping pairs and each one is counted twice.
+  // Adds two consecutive steps. `excess_ns` has, for each key, the time by which calls of both steps took
+  // longer than calls of the key's choice. `two_steps_ns` is the duration of both steps together. The program
+  // may wait for a call at the end of one step only in the next step, so steps are added in overlapping pairs
+  // and each one is counted twice.
   void TakeSteps(const std::map<uint32_t, double>& excess_ns, double two_steps_ns);
   // Begins new usual values, because the coming steps differ from the ones before: they use another table
   // version, or the program did other work in between.

@@ -31,7 +31,7 @@ int64_t LearntAt(const StepFinding& finding) {
   return finding.found_s;
 }
 
-// Returns the seconds since an entry was learnt; below 0 if the clock was ahead then.
+// Returns the seconds since an entry was learnt; below 0 if the clock was ahead when the entry was learnt.
 int64_t AgeAt(int64_t now_s, int64_t learnt_s) {
   int64_t age_s = 0;
   if (!__builtin_sub_overflow(now_s, learnt_s, &age_s)) return age_s;

@@ -2,8 +2,9 @@
 // A site store holds what jobs on this site have learnt, in two kinds of entries. A confirmed choice belongs
 // to a fabric, an NCCL version, a shape of the communicator and a key: a later job in the same place begins
 // with it and does not try it again. A finding says what a config did to the steps of one kind of job in one
-// place: a later job in another place, but in like circumstances, tries first what was good there
-// (guard/expected_effect.h). This file has values only; site_store_file.h reads and writes them.
+// place: a later job in another place, but in like circumstances, first tries the configs that were good in
+// the finding's place (guard/expected_effect.h). This file has values only; site_store_file.h reads and
+// writes them.
 #pragma once
 
 #include <array>
@@ -57,7 +58,8 @@ struct Confirmed {
 };
 
 // Circumstances describe a job's communication under NCCL's choice at the time when an experiment began. Two
-// jobs in like circumstances are expected to gain from like configs, whatever their fabrics are called.
+// jobs in like circumstances are expected to gain from the same configs, even if their fabrics have different
+// names.
 struct Circumstances {
   // log2 of the measured time of calls over the time that NCCL's cost model predicts, averaged by bytes.
   double slowness = 0;
@@ -67,17 +69,17 @@ struct Circumstances {
   friend bool operator==(const Circumstances&, const Circumstances&) = default;
 };
 
-// The subject of a finding: a kind of job at a place, and a config that all its large calls used in the same
-// steps. For NCCL's own choice, algorithm and protocol are kUndefined; its finding has no effect and only
-// keeps the circumstances.
+// The subject of a finding: a kind of job at a place, and a config that all large calls of the job used in
+// the same steps. For NCCL's own choice, algorithm and protocol are kUndefined; its finding states no effect
+// and only stores the circumstances.
 struct FindingKey {
   SitePlace place;
   uint8_t collectives = 0;  // bit c is set: the job calls the collective with NCCL's number c
   Algorithm algorithm = Algorithm::kRing;
   Protocol protocol = Protocol::kSimple;
   ChannelCount channels = ChannelCount::kOne;
-  // The job's slowness in whole octaves. It is part of the key, so a place keeps what it found while a link
-  // was slow. SiteStore::Learn sets it.
+  // The job's slowness in whole octaves. It is part of the key, so findings from a time when a link was slow
+  // do not replace those from other times. SiteStore::Learn sets it.
   int8_t octave = 0;
 
   auto operator<=>(const FindingKey&) const = default;
@@ -88,7 +90,7 @@ struct StepFinding {
   Circumstances circumstances;
   double effect = 0;    // log of the ratio of the times: -0.05 means that a step takes 5 % less time
   double error = 0;     // standard error of `effect`
-  uint32_t steps = 0;   // that used the config
+  uint32_t steps = 0;   // steps that used the config
   int64_t found_s = 0;  // seconds since 1970
 
   friend bool operator==(const StepFinding&, const StepFinding&) = default;

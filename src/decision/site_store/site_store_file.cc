@@ -171,7 +171,7 @@ struct Counts {
   uint32_t findings = 0;
 };
 
-// Returns the counts, which fill the file exactly.
+// Returns the numbers of entries and findings. It is an error if they do not fill the file exactly.
 Result<Counts> CheckHeader(std::span<const std::byte> bytes) {
   if (bytes.size() < kHeaderBytes + kTrailerBytes) return Damaged(bytes.size(), "cut short");
   if (bytes.size() > kMaxBytes) return Damaged(kMaxBytes, "longer than any site store");
@@ -289,7 +289,7 @@ Status AddToSiteStore(const std::string& path, const SiteStore& learnt, int64_t 
     }
     store = SiteStore();
   }
-  // A file of another format version is left as it is, for the build that wrote it.
+  // A file of another format version is not changed, so that the build that wrote it can still read it.
   if (!store) return tl::unexpected<Error>(store.error());
   store->Learn(learnt);
   store->Age(now_s);

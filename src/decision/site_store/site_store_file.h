@@ -25,9 +25,9 @@ Result<SiteStore> ParseSiteStore(std::span<const std::byte> bytes, const std::st
 // Reads a file. A file that does not exist is an empty store.
 Result<SiteStore> ReadSiteStore(const std::string& path);
 
-// Adds what a run has learnt to the file, and keeps what other jobs have written there. It takes the lock
-// `path`.lock, reads, merges, ages, writes a file beside `path` and renames it to `path`. A damaged file is
-// renamed to `path`.damaged and begun anew. Fails with kTimeout if another process holds the lock for
+// Adds what a run has learnt to the file, and keeps what other jobs have written to the file. It takes the
+// lock `path`.lock, reads, merges, ages, writes a file beside `path` and renames it to `path`. A damaged file
+// is renamed to `path`.damaged and begun anew. Fails with kTimeout if another process holds the lock for
 // `patience_ns`. A file of another format version stays as it is. `now_s` is in seconds since 1970.
 Status AddToSiteStore(const std::string& path, const SiteStore& learnt, int64_t now_s,
                       int64_t patience_ns = 1'000'000'000);

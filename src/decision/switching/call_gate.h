@@ -23,7 +23,7 @@ class CallGate {
  public:
   CallGate() = default;
   explicit CallGate(uint32_t first_version) : active_(first_version) {}
-  // Copies a gate, for tests that explore states. No other thread may use either of them meanwhile.
+  // Copies a gate, for tests that explore states. Meanwhile no other thread may use either gate.
   CallGate(const CallGate& other) { *this = other; }
   CallGate& operator=(const CallGate& other) {
     calls_.store(other.calls());
@@ -34,8 +34,8 @@ class CallGate {
     return *this;
   }
 
-  // Issuing thread: call `number` begins. Numbers rise by one; a call that NCCL refused begins again with its
-  // number. Begin must come before TryPass, because this thread first announces the call and then checks
+  // Issuing thread: call `number` begins. Numbers rise by one; a call that NCCL refused begins again with the
+  // same number. Begin must come before TryPass, because this thread first announces the call and then checks
   // whether the gate is armed.
   void Begin(uint64_t number) { calls_.store(number + 1, std::memory_order_seq_cst); }
 

@@ -14,8 +14,8 @@
 namespace dynamiccl {
 namespace {
 
-// The boundary lies as many calls ahead as are issued in this many round trips: one to prepare, one to spare,
-// and one lost message of each.
+// The boundary lies as many calls ahead as are issued in this many round trips: one for the prepare, one in
+// reserve, and two more because each of these may lose a message.
 constexpr uint64_t kRoundTripsAhead = 4;
 // The leader calls an attempt off when 1/kReservedPart of the calls up to the boundary is left, so that the
 // abort arrives before the boundary.

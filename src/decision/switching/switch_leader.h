@@ -108,7 +108,7 @@ class SwitchLeader {
   int FirstSilent() const;
   void Measure(const SwitchMessage& answer, uint64_t own_calls);
 
-  // The request that waits or is being attempted, and the request of attempt_, which may be an older one.
+  // The request that waits or is being attempted, and the request of attempt_, which may be an older request.
   std::optional<SwitchRequest> wanted_;
   SwitchRequest attempted_;
   bool preparing_ = false;         // attempt_ has no verdict yet
@@ -120,15 +120,15 @@ class SwitchLeader {
   std::vector<uint8_t> answered_;  // by rank: 1 once it pledged attempt_
   int n_answered_ = 0;
   int failures_ = 0;           // failed attempts of wanted_
-  int too_near_ = 0;           // those that failed because the boundary was too near
+  int too_near_ = 0;           // failed attempts whose boundary was too near
   std::vector<uint8_t> lost_;  // by rank: 1 while it is gone
   int n_lost_ = 0;
   // Distance computes the boundary from these three, in calls of the leader's rank: the call at which the
-  // ranks were asked, the longest round trip, and how far a rank was ahead.
+  // ranks were asked, the longest round trip, and how far another rank was ahead.
   uint64_t asked_at_ = 0;
   uint64_t round_trip_ = 0;
   uint64_t run_ahead_ = 0;
-  // Times: when the attempt began, when to repeat it, and from when on an adoption may begin.
+  // Points in time: when the attempt began, when to repeat it, and from when on an adoption may begin.
   int64_t begun_ns_ = 0;
   int64_t repeat_ns_ = 0;
   int64_t adopt_from_ns_ = 0;

@@ -35,7 +35,8 @@ class SwitchMember {
   bool ApplyVerdict(uint64_t attempt, bool commit);
   // Answers a peer's kAsk. A rank that has not pledged the attempt will never pledge it after this.
   SwitchSends AnswerPeer(int from, uint64_t attempt);
-  // Repeats the pledge, and asks the peers if this rank waits too long. Call it every few milliseconds.
+  // Repeats the pledge. If this rank has waited too long at the boundary, asks its peers for the verdict.
+  // Call it every few milliseconds.
   SwitchSends Tick(int64_t now_ns);
 
   // Visits every word of the state but the gate, for tests that explore states.

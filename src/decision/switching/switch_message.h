@@ -33,12 +33,12 @@ enum class Refusal : uint8_t {
 // One message. Fields that a kind does not use are left at their defaults.
 struct SwitchMessage {
   SwitchKind kind = SwitchKind::kPrepare;
-  bool commit = false;                 // kVerdict
-  Refusal refusal = Refusal::kPassed;  // kRefuse
+  bool commit = false;                 // in kVerdict: whether the attempt commits
+  Refusal refusal = Refusal::kPassed;  // in kRefuse: the reason
   // In kPrepare: the version of a table, whose bytes travel with the message.
   uint32_t version = 0;
   uint64_t attempt = 0;   // rises from attempt to attempt of a leader
-  uint64_t boundary = 0;  // kPrepare: the first call of the new version
+  uint64_t boundary = 0;  // in kPrepare: the first call of the new version
   // In kPledge and kRefuse: number of calls that the sender has begun.
   uint64_t calls = 0;
 

@@ -38,12 +38,12 @@ struct ChannelWork {
   int n_ranks = 1;
   int root = 0;
   std::span<const int> ring;  // ranks in the order of the ring
-  int position = 0;           // of this rank in `ring`
-  TreeNeighbours tree;        // in this channel's tree
+  int position = 0;           // place of this rank in `ring`
+  TreeNeighbours tree;        // neighbours in this channel's tree
   int channel = 0;
   NodeExchange* node = nullptr;             // this channel's exchange with the ranks of this node
   std::span<const std::vector<int>> nodes;  // ranks of each node, ascending
-  int node_index = 0;                       // of this rank's node in `nodes`
+  int node_index = 0;                       // place of this rank's node in `nodes`
 
   // Return the address of an element of the send buffer or of the receive buffer.
   const std::byte* Input(size_t element) const { return send + element * element_bytes; }

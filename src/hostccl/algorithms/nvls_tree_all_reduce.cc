@@ -14,8 +14,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The share of which this rank is the head, if it is one. The head of share j on a node is the rank with
-// number j there. So the node with the fewest ranks limits the number of shares.
+// The share of which this rank is the head, if it is one. On each node, the head of share j is the node's
+// rank number j. So the node with the fewest ranks limits the number of shares.
 class HeadShare {
  public:
   HeadShare(const ChannelWork& work, size_t chunk) : work_(work), chunk_(chunk), heads_(work.n_ranks) {

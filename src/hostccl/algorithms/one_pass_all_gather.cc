@@ -9,7 +9,7 @@ namespace dynamiccl::hostccl {
 namespace {
 
 // In bytes. The system call that copies between processes takes two microseconds plus the copy itself. The
-// copied bytes are not read again, so a piece need not stay in a cache. The limit is there because a peer
+// copied bytes are not read again, so a piece need not stay in a cache. The size is limited because a peer
 // that gives up waits for one piece.
 constexpr size_t kFetchedPiece = size_t{1} << 20;
 

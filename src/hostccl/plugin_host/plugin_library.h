@@ -11,8 +11,8 @@
 namespace dynamiccl::hostccl {
 
 // Opens the first library for this kind of plugin that can be opened. If there is none, it opens the first
-// such network plugin, which may also contain a tuner or a profiler. Returns nothing if no library can be
-// opened or the variable is "none". Attempts are logged as in NCCL.
+// network plugin that can be opened, which may also contain a tuner or a profiler. Returns nothing if no
+// library can be opened or the variable is "none". Attempts are logged as in NCCL.
 std::optional<DynamicLibrary> OpenPluginLibrary(const PluginKind& kind);
 
 }  // namespace dynamiccl::hostccl

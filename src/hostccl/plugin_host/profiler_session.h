@@ -44,8 +44,8 @@ class ProfilerSession {
   uint64_t NextSequence(Collective collective) { return sequence_[static_cast<size_t>(collective)]++; }
 
   // Calls the plugin's finalize, once. This may close the library. It waits until no thread is in one of the
-  // functions above, which have no effect afterwards. Events that are open then, because an abort on another
-  // thread ends the communicator, are never stopped.
+  // functions above, which have no effect afterwards. If an abort on another thread ends the communicator,
+  // events that are still open are never stopped.
   void Finalize();
 
  private:

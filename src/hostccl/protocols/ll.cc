@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kCleanMask = (uint64_t{1} << 27) - 1;
 
 // Returns the flag of a step. It differs from the flag of the slot's previous contents, whose step is smaller
-// by kLlSlots. It is never zero, which is the value of lines before their first use. It repeats every 2^31
+// by kLlSlots. The flag is never zero, because lines are zero before their first use. It repeats every 2^31
 // steps.
 uint32_t Flag(uint64_t step) {
   return static_cast<uint32_t>(step) | uint32_t{1} << 31;

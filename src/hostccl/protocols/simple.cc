@@ -15,11 +15,11 @@ namespace {
 constexpr size_t kMinPieceBytes = 16 << 10;
 constexpr size_t kPieceGranule = 4 << 10;
 constexpr size_t kPiecesPerChunk = 2;
-// In nanoseconds. A receive that does not pass data on may copy a piece this long before the piece arrives
-// over an emulated link. The copy then overlaps with the transfer, and slots become free in time even if the
-// link holds more bytes than the slots (latency x bandwidth). Pieces that are copied early make the sender
-// book the link early. So the time is much shorter than the 100 ms within which a change of the link must
-// take effect.
+// In nanoseconds. A receive that does not pass data on may copy a piece at most this long before the piece
+// arrives over an emulated link. The copy then overlaps with the transfer, and slots become free in time even
+// if the link holds more bytes than the slots (latency x bandwidth). Pieces that are copied early make the
+// sender book the link early. So the time is much shorter than the 100 ms within which a change of the link
+// must take effect.
 constexpr int64_t kAheadNs = 20'000'000;
 
 }  // namespace

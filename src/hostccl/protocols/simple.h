@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Simple protocol: whole slots with credits. The sender stores a counter after the slot's data, which
+// The Simple protocol: whole slots with credits. After the slot's data the sender stores a counter, which
 // announces the slot. Of the three protocols it has the least overhead for each byte and the highest latency.
 #pragma once
 

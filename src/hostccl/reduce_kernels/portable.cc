@@ -116,7 +116,8 @@ struct Product {
     return static_cast<T>(Wrapping(a) * Wrapping(b));
   }
 };
-// Of a number and a NaN the number is taken (IEEE 754-2019, maximumNumber), of two zeros the second one.
+// If one operand is a NaN, the result is the other one (IEEE 754-2019, maximumNumber). Of two zeros it is the
+// second.
 struct Maximum {
   template <typename T>
   static T Apply(T a, T b) {

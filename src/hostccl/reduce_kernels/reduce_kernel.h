@@ -25,7 +25,7 @@ struct ElementValue {
 // One pass: output[i] = ((in0[i] op in1[i]) op in2[i]) ..., stored to every output. An output may be one of
 // the inputs; otherwise it must not overlap them. Pointers may have any alignment.
 struct Combination {
-  const std::byte* const* inputs = nullptr;  // in the order of the sum
+  const std::byte* const* inputs = nullptr;  // in the order in which they are summed
   size_t n_inputs = 0;                       // at least 1
   std::byte* const* outputs = nullptr;
   size_t n_outputs = 0;  // 1 to 64
@@ -65,14 +65,14 @@ struct Reduction {
   void ScaleOwn(std::byte* out, const std::byte* own, size_t count) const;
 };
 
-// Returns the reduction for a data type and operator, which always exists. kAvg combines like kSum, and the
-// last pass divides.
+// Returns the reduction for a data type and operator; every such pair has one. kAvg combines like kSum, and
+// the last pass divides.
 Reduction FindReduction(DataType type, ReduceOp op, int n_ranks, std::optional<ElementValue> multiplier = {});
 
 // The sum of HOSTCCL_SUM=rank_order. It is kept in elements of the compute type, which are rounded once at
 // the end.
 struct WideAccumulation {
-  Reduction reduction;  // over wide elements
+  Reduction reduction;  // works on elements of the compute type
   WidenKernel widen = nullptr;
   NarrowKernel narrow = nullptr;
 };

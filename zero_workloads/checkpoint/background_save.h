@@ -38,7 +38,8 @@ class BackgroundSave {
   // On rank 0, waits until the checkpoint is complete, or returns why it is not. On other ranks, returns
   // without waiting for the commit. Call it when every rank's WaitForPart is known to have succeeded.
   Status WaitForCommit();
-  // The same waits, for at most `patience`. They return true if the wait is over.
+  // Wait as the functions above do, but for at most `patience`. They return true if the save has reached that
+  // point or has failed.
   bool WaitForPart(std::chrono::milliseconds patience) { return Reaches(Progress::kPartWritten, patience); }
   bool WaitForCommit(std::chrono::milliseconds patience);
   // Returns the failure that the save has had so far, without waiting.

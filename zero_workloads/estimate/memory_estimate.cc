@@ -119,8 +119,9 @@ StateBytes BytesOf(const EstimateSettings& settings) {
   return bytes;
 }
 
-// Returns the model states of a rank for a model of so many parameters. In stage 1 local sums replace the
-// whole set of gradients; in the other stages they come in addition.
+// Returns the model states of one rank for a model with this number of parameters. In stage 1, the gradients
+// that a step has added up locally take the place of the whole set of gradients. In the other stages they
+// need memory in addition to the gradients.
 ModelStates StatesOfRank(const EstimateSettings& settings, double parameters, int stage) {
   ModelStates states = StatesOf(parameters, BytesOf(settings), stage, settings.ranks);
   if (settings.accumulation == "in_place") return states;

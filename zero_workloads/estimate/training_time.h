@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a training run takes if computing is all that takes time. The formula is that of Narayanan et al.,
+// How long a training run takes if nothing but computing takes time. The formula is that of Narayanan et al.,
 // "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC 2021, section 5.1.
 #pragma once
 

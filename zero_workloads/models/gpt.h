@@ -59,8 +59,8 @@ class Gpt {
 
   // `tokens` and `targets` are int64 [batch, sequence]; a target is the token that follows. Both functions
   // return the cross entropy in nats as fp32: MeanLoss returns a scalar, the mean over all targets;
-  // LossPerToken returns one value a target, [batch * sequence]. The result is equal on all ranks of a tensor
-  // group. These ranks must pass the same tokens and call the function together, since the layers
+  // LossPerToken returns one value per target, [batch * sequence]. The result is equal on all ranks of a
+  // tensor group. These ranks must pass the same tokens and call the function together, since the layers
   // communicate.
   at::Tensor MeanLoss(const at::Tensor& tokens, const at::Tensor& targets, UnitHooks* hooks) const;
   at::Tensor LossPerToken(const at::Tensor& tokens, const at::Tensor& targets, UnitHooks* hooks) const;

@@ -42,8 +42,8 @@ struct SubGroups {
   // The first element of each sub-group, in falling order; the first sub-group reaches to the last element.
   // FileAdamW ignores this and has sub-groups of its own. Empty means one sub-group.
   std::vector<int64_t> begins;
-  // Called in the step after each sub-group: all elements from `begin` on have their new values. Empty means
-  // that nobody is told.
+  // Called in the step after each sub-group: all elements from `begin` on have their new values. An empty
+  // function is not called.
   std::function<void(int64_t begin)> updated;
 };
 

@@ -27,7 +27,7 @@ BufferMemory BufferMemoryOf(const std::string& word);
 
 // Returns a tensor of `elements` undefined elements for collectives of `group`. All ranks of the group make
 // the same calls in the same order. The bytes are counted in the present category (memory_counters.h), but
-// not limited by CapDeviceMemory. The tensor's memory must go before the group does. Throws
+// not limited by CapDeviceMemory. The tensor's memory must be freed before the group is destroyed. Throws
 // std::runtime_error if the NCCL library lacks the functions, or refuses.
 at::Tensor NewBuffer(int64_t elements, const at::TensorOptions& options, BufferMemory memory,
                      ProcessGroup* group);

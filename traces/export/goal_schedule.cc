@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Format: the text form of GOAL (Hoefler et al., LogGOPSim, HPDC 2010) that its txt2bin reads. Each rank has
-// operations with labels, and which one requires which:
+// operations with labels, and lines that state which operation requires which other one:
 //     rank 0 {
 //     l1: send 1024b to 1 tag 0
 //     l2: recv 1024b from 1 tag 0
@@ -93,7 +93,8 @@ class RankSchedule {
 
  private:
   // Adds a computation that lasts as long as the host took between two issues, if these times were measured.
-  // It waits for the computation before it, but not for calls. The next call waits for it.
+  // The computation waits for the computation before it, but not for calls. The next call waits for this
+  // computation.
   void AddCalculation(int64_t issued_ns) {
     if (timed_ && issues_ > 0 && issued_ns > last_issue_ns_) {
       const std::string label = Operation(fmt::format("calc {}", issued_ns - last_issue_ns_));
@@ -147,7 +148,7 @@ class RankSchedule {
     if (!ends.empty()) Next(std::move(ends));
   }
 
-  // Makes the next operations on this communicator wait for these.
+  // Makes the next operations on this communicator wait for the operations with these labels.
   void Next(std::vector<std::string> labels) { lane_->before = lane_->ends = std::move(labels); }
 
   std::string Send(uint64_t bytes, int32_t to) {

@@ -120,8 +120,9 @@ class RangeSink final : public SectionSink<SeenCalls> {
     }
     return {};
   }
-  // A section that lost records counts from its last gap: each thread's ring kept calls of another time. The
-  // first and the last group of calls that a rank still has may lack calls, so they are not compared.
+  // Of a section that lost records, only the calls after its last gap count: each thread's ring kept calls of
+  // a different period. The first and the last group of calls that a rank still has may lack calls, so they
+  // are not compared.
   Status EndSection(uint64_t /*missing*/) override {
     for (const auto& [number, id] : ids_) {
       const SeenCalls& seen = own_[number];

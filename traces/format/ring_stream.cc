@@ -83,7 +83,7 @@ class Ring {
     next_ += some;
     return {};
   }
-  // Records of one time keep their order.
+  // Records with the same time keep their order.
   void SortIn(const TraceRecord& record) {
     auto place = waiting_.end();
     for (; place != waiting_.begin() && std::prev(place)->issued_ns > record.issued_ns; --place) ++moves_;

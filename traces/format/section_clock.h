@@ -18,7 +18,7 @@ class SectionClock {
 
   // CLOCK_REALTIME in nanoseconds for a time of the section's CLOCK_MONOTONIC.
   int64_t RealTime(int64_t monotonic_ns) const;
-  // Drift of real time against the section's clock: 1e-5 is 10 us a second.
+  // Drift of real time against the section's clock: 1e-5 is 10 us per second.
   double drift() const { return drift_; }
   // True if the real-time clock was set while the process ran: the anchors differ by more than any drift
   // explains. In this case only the first anchor is used.

@@ -27,8 +27,9 @@ constexpr size_t kMaxPayload = 8u << 20;
 // bytes.
 constexpr size_t kDescribedDamages = 20;
 
-// Bytes of a section's description that has no replaced records. Archives from before that field have these
-// alone, so builds from before it read all archives but those with replaced records.
+// Bytes of the description of a section that has no replaced records: all fields before `replaced`. Archives
+// from before that field existed have only these fields. Builds from that time can therefore read all
+// archives except those with replaced records.
 constexpr size_t kShortDescription = offsetof(TraceHeader, replaced);
 
 // The checksum of a header covers all bytes before the checksum.
@@ -176,7 +177,7 @@ class ArchiveParser {
     return offset_ == bytes_.size() ? Status() : Fail("bytes after the end block");
   }
 
-  // The damage that salvage has found, in order, with a last line for what is not described.
+  // The damage that salvage has found, in order. A last line counts the places that are not described.
   std::vector<std::string> damage() const {
     std::vector<std::string> lines = described_damage_;
     if (further_damages_ > 0) lines.push_back(Counted(further_damages_, "more damaged place"));

@@ -26,12 +26,12 @@ Result<Trace> MergeTraces(std::vector<Trace> traces);
 Status CheckRanksAgree(const Trace& trace);
 
 // Returns true if calls may be missing between calls of the section. The rings of a recorder's threads may
-// have replaced records of unlike times. Another tool's ring is one for all threads, so the import of what it
-// keeps has no gap: the numbers between its calls are those of calls that the import left out.
+// have replaced records of different periods. Another tool has one ring for all threads, so the calls that it
+// keeps have no gap. If numbers between them are missing, the import left out the calls with these numbers.
 bool MayHaveGaps(const TraceSection& section);
 
-// True for a call that belongs to a part of the ranks. All ranks issue AllToAll, Scatter and Gather, though
-// the library implements them with sends and receives.
+// True for a call that only some of the ranks issue. All ranks issue AllToAll, Scatter and Gather, though the
+// library implements them with sends and receives.
 constexpr bool IsPointToPoint(Collective collective) {
   return collective >= Collective::kSendRecv && collective < Collective::kAllToAll;
 }

@@ -46,7 +46,7 @@ class SectionParser {
   }
 
   TraceSection& section() { return section_; }
-  // Says in salvage in what way the section is not whole; empty where it is.
+  // In salvage, describes what is wrong with the section; empty if it is whole.
   const std::string& damage() const { return damage_; }
   // Number of bytes up to the next section. It is at least the length of the header, so that a damaged length
   // cannot make the reader loop forever.

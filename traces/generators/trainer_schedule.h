@@ -80,7 +80,8 @@ class TrainerSchedule {
   void Backward(bool reduce);
   void Reduce(size_t block);
   void ReduceToOwner(size_t unit);
-  // Ends the sending of a bucket: waits for it without overlap, and goes on to the other buffer.
+  // Ends the sending of a bucket and goes on to the other buffer. Without overlap, first waits for the
+  // bucket.
   void AfterSend();
   void Send(int64_t elements);
   void SumOverReplicas(int64_t elements, DataType type, Open& open, int64_t after = -1);
@@ -102,7 +103,8 @@ class TrainerSchedule {
   std::vector<TrainerAction> actions_;
   std::vector<Open> gathers_;   // by unit
   std::vector<bool> gathered_;  // by unit, in this pass
-  // The operations that still use each buffer. Such a buffer may not be filled again.
+  // For each buffer, the operations that still use it. The buffer may be filled again only after these
+  // operations.
   Open buckets_[kBuffers];
   size_t current_ = 0;
   size_t issued_ = 0;

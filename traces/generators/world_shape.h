@@ -45,7 +45,7 @@ struct WorldShape {
   int GroupOn(Axis axis, int rank) const;
 };
 
-// An error where the numbers do not divide or are too large for a trace.
+// Returns an error if the numbers do not divide or are too large for a trace.
 Status Check(const WorldShape& world);
 
 }  // namespace dynamiccl

@@ -2,13 +2,13 @@
 // DeepSpeed's communication logger (deepspeed/utils/comms_logging.py). With lines of single calls ("verbose")
 // a log becomes a trace of one rank:
 //     comm op: all_reduce | time (ms): 1.50 | msg size: 2.0 MB | algbw (Gbps): 11.18 | busbw (Gbps): 9.79
-// else it becomes measurements from the table of log_summary, which has an operation a line, then a size a
-// line:
+// Without such lines it becomes measurements from the table of log_summary, which has a line for each
+// operation, followed by a line for each of its sizes:
 //     Comm. Op            Message Size        Count     Total Latency(ms)   Avg Latency(ms)   algbw   busbw
 //     all_reduce
 //                         2.0 MB              10        15.00               1.50              11.18   9.79
-// Sizes are rounded to three digits or so. The number of ranks follows only from busbw : algbw = (n-1) : n,
-// and is then that of the whole job.
+// Sizes are rounded to about three digits. The number of ranks, n, follows only from calls with
+// busbw : algbw = (n-1) : n, and is taken to be that of the whole job.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -134,7 +134,8 @@ struct LoggedCall {
     const bool exact = algbw && *algbw >= 1 && milliseconds >= 0.1 && bytes >= 1000;
     return exact && !(Shares() && ranks == 0);
   }
-  // True if `algbw` can be seen to contradict size and time. DeepSpeed takes an all-reduce's bytes twice.
+  // True if `algbw` contradicts size and time, as far as its digits show. DeepSpeed counts the bytes of an
+  // all-reduce twice.
   bool Contradicts(int32_t ranks) const {
     constexpr double kHalfDigit = 0.005;  // of each of the three numbers
     if (!CanCheck(ranks)) return false;

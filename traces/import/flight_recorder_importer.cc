@@ -122,8 +122,8 @@ class Dump {
                     "versions 2.x are read, which PyTorch 2.5 and later write");
   }
 
-  // Drops the rank of the file's name if the dump lists the ranks of its groups, and this one in none of
-  // them.
+  // Ignores the rank in the file's name if the dump lists the ranks of its groups and no group contains this
+  // rank.
   void CheckRank() {
     const bool listed = std::any_of(groups_.begin(), groups_.end(), [this](const auto& named) {
       const std::vector<int64_t>& ranks = named.second.ranks;
@@ -156,8 +156,8 @@ class Dump {
     entry.out_elements = ElementsOfShapes(json["output_sizes"]);
     entry.type = DataTypeOfPyTorch(json["input_dtypes"][0].Text());
     entry.created_ns = TimeOfIssue(json["time_created_ns"]);
-    // The hook's duration is mostly by the host's clock, from before the call was issued to after: none of
-    // NCCL's.
+    // The hook measures most durations with the host's clock, from before the call is issued until after it.
+    // Such a duration is not that of NCCL's transfer.
     if (const auto duration = json["duration_ms"].Number(1e12); duration && !IsOfRecorderHook(name))
       entry.duration_ns = static_cast<int64_t>(*duration * 1e6);
     entry.sequence = IntegerOf(json, "collective_seq_id", 0);
@@ -206,10 +206,10 @@ class Dump {
     return Finish();
   }
 
-  // Gives the entry's call the number that PyTorch gave it, if the dump has it. Counting from the first entry
-  // would number ranks unlike: dumps of ranks that replaced unequal numbers of entries begin at different
-  // calls. PyTorch also numbers AllToAll, Gather, Scatter and calls that the import leaves out, so numbers
-  // may be skipped.
+  // Gives the entry's call the number that PyTorch gave it, if the dump has it. If calls were counted from
+  // the first entry, one call could get different numbers on different ranks: dumps of ranks that replaced
+  // unequal numbers of entries begin at different calls. PyTorch also numbers AllToAll, Gather, Scatter and
+  // calls that the import leaves out, so numbers may be skipped.
   void NumberAsPyTorch(uint32_t communicator, const Entry& entry) {
     if (entry.sequence <= 0) return;
     const bool between_two = entry.collective == Collective::kSend || entry.collective == Collective::kRecv;

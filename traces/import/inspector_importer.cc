@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs of the NCCL Inspector plugin (NCCL 2.28 and later), one JSON object a line:
+// Logs of the NCCL Inspector plugin (NCCL 2.28 and later), one JSON object per line:
 //   {"header": {"id": "0x7f..", "rank": 2, "n_ranks": 8, "nnodes": 1}, "metadata": {...},
 //    "coll_perf": {"coll": "AllReduce", "coll_msg_size_bytes": ..., "coll_exec_time_us": ...}}
 // Up to format v4.2 every line names its communicator. From v4.3 on a line with "dump_stats" names the

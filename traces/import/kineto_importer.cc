@@ -178,7 +178,7 @@ class Conversion {
     }
     const bool stated = size <= 0 && section_.SizeIsStated();
     if (size <= 0) size = UntoldSize();
-    // ImportFile refuses a stated size that is too small, so the rank beyond it stays.
+    // If the user stated a size, a rank beyond it is kept: ImportFile then refuses the size as too small.
     const int64_t last = stated ? INT16_MAX : size - 1;
     const int64_t rank = std::clamp<int64_t>(RankInGroup(event, ranks), 0, last);
     return {IdOfProcessGroup(event.group_name, ranks), static_cast<int32_t>(rank),

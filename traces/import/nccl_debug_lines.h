@@ -29,8 +29,8 @@ struct DebugPiece {
 };
 
 // Returns the pieces in their order in the line; all but the last one are cut. The last one is cut too if the
-// rest of a line follows whose beginning, which names its process, is torn. Empty for lines of other
-// programs. The views point into `line`.
+// rest of another line follows it, whose beginning with the process's name is torn off. Empty for lines of
+// other programs. The views point into `line`.
 std::vector<DebugPiece> DebugPieces(std::string_view line);
 
 // A call, from SUBSYS COLL: "AllReduce: opCount 1e sendbuff ... stream 0x3d187ce0 [task 0 globalrank 0]".

@@ -72,7 +72,8 @@ Places PlacesIn(const std::vector<std::string_view>& names) {
       if (row.name == names[i]) places[row.column] = static_cast<int>(i);
     }
   }
-  // Bandwidths are no check where two columns have their name, or where one stands beside two times.
+  // Bandwidths cannot check times if several columns have the same bandwidth's name, or if one bandwidth
+  // stands beside two times.
   for (const auto& [name, column] : kColumnNames) {
     const bool bandwidth = column >= kOutAlgbw;
     const bool of_two_times = !name.starts_with("oop_") && !name.starts_with("ip_") && places[kInTime] >= 0;

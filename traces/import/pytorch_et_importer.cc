@@ -321,7 +321,7 @@ class ExecutionTrace {
     if (size <= 0) size = section_.UntoldSize();
     if (own == own_ranks_.end() && first) section_.Unfilled("rank in the group", "0");
     size = std::clamp<int64_t>(size, 1, UINT16_MAX);
-    // ImportFile refuses a stated size that is too small, so the rank beyond it stays.
+    // If the user stated a size, a rank beyond it is kept: ImportFile then refuses the size as too small.
     const int64_t last = stated ? INT16_MAX : size - 1;
     const int64_t rank = std::clamp<int64_t>(own == own_ranks_.end() ? 0 : own->second, 0, last);
     if (first && size > largest_) {

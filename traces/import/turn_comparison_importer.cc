@@ -81,7 +81,7 @@ std::optional<std::string> SetCalls(const std::string& setting, const Job& job, 
   return setting.substr(sign + 1);
 }
 
-// Returns what is measured, a setting's effect still without its times. Returns nothing if the setting has
+// Returns the effect of a setting, with its subject but without its times. Returns nothing if the setting has
 // several configs or is a file of rules.
 std::optional<MeasuredEffect> SubjectOf(const std::string& setting, const Job& job) {
   if (setting.find(',') != std::string::npos) return std::nullopt;

@@ -31,8 +31,8 @@ namespace dynamiccl::zero {
 class ConstructionRecord {
  public:
   // Runs `construct` and records it. An exception of `construct` passes through. An operation that asks for
-  // another device than the CPU throws std::invalid_argument, and so does the use of a hollow tensor's
-  // memory through a pointer (as c10::Error); both texts name the operation that made the tensor.
+  // another device than the CPU throws std::invalid_argument, which names the operation. Using a hollow
+  // tensor's memory through a pointer throws c10::Error, which names the operation that made the tensor.
   explicit ConstructionRecord(const std::function<void()>& construct);
   ConstructionRecord(const ConstructionRecord&) = delete;
   ConstructionRecord& operator=(const ConstructionRecord&) = delete;

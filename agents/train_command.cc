@@ -286,14 +286,15 @@ void WidenDomain(const PolicyTensors& old, PolicyTensors& tensors) {
   }
 }
 
-// A part of a policy: its name in the JSON, and as the user reads it.
+// A part of a policy: its name in the JSON, and its name in messages to the user.
 struct PolicyPart {
   const char* name;
   const char* text;
 };
 
 // Says which parts of the policy `base` a training with --from keeps, which it trains further, and which it
-// replaces. Networks for effects always begin anew: the effects that the old ones saw are not in the policy.
+// replaces. Networks for effects always begin anew, because the policy does not store the effects from which
+// the old ones learnt.
 void SayWhatIsKept(const TrainSettings& settings, const std::string& from, const TrainingData& data,
                    const PolicyTensors& base, TrainingAccount& account) {
   Json kept = Json::array(), trained = Json::array(), replaced = Json::array();

@@ -24,7 +24,7 @@ struct EffectTrainingSettings {
 };
 
 // Trains on all samples, which must not be empty. Each network sees its own random weights of the fabrics, so
-// that the networks differ where few fabrics speak.
+// that the networks differ where only few fabrics have samples.
 EffectNetworks TrainEffects(const std::vector<EffectSample>& samples, const EffectTrainingSettings& settings);
 
 // A sample's effect as predicted by networks that saw no sample of its fabric, in octaves. `known` is false
@@ -35,7 +35,8 @@ struct HeldOutEffect {
 };
 
 // Leaves one fabric out after the other: trains on the samples of the other fabrics and predicts those of the
-// one. Returns a prediction for each sample. With a single fabric none is known.
+// fabric that was left out. Returns a prediction for each sample. With a single fabric no prediction is
+// known.
 std::vector<HeldOutEffect> PredictHeldOut(const std::vector<EffectSample>& samples,
                                           const EffectTrainingSettings& settings);
 

@@ -17,8 +17,8 @@ namespace dynamiccl::agents {
 struct SweptTime {
   // Median over the repeats with even index. Agents and oracles may use only this one to choose.
   double pick = 0;
-  // Median over the repeats with odd index. Only evaluations use it, and the noise of a cell with fewer than
-  // four repeats (ConfigSample::noise).
+  // Median over the repeats with odd index. Only evaluations use it, and the estimate of a cell's noise if
+  // the cell has fewer than four repeats (ConfigSample::noise).
   double value = 0;
 };
 

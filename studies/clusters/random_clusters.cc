@@ -101,7 +101,7 @@ Cluster Draw(const System& fitted, const ClusterOptions& options, Dice& dice) {
   CompletePaths(system);
   system.max_channels = 8 << dice.Below(3);
   const double latency = dice.Factor(0.4), bandwidth = dice.Factor(0.4);
-  // So many channels carry everything that the links offer.
+  // The number of channels that together use the full bandwidth of the links.
   const double channels = std::exp2(dice.Uniform(0.5, std::log2(system.max_channels)));
   for (auto& row : system.paths) {
     for (PathCosts& path : row) MovePath(path, latency, bandwidth, channels, options.spread, dice);

@@ -172,7 +172,7 @@ Json HeldOutJson(const HeldOutResult& result) {
             {"library", HeldOutJson(result.order.library)}}}};
 }
 
-// Adds the pooled result of a machine behind its settings, "MACHINE / NCCL / SETTING".
+// Adds the pooled result of a machine after the results of its settings, "MACHINE / NCCL / SETTING".
 void AddMachines(std::vector<HeldOutResult>& results) {
   std::map<std::string, std::pair<HeldOutResult, int>> machines;
   for (const HeldOutResult& result : results) {

@@ -42,8 +42,8 @@ struct CappedSettings {
   int64_t steps = 200;
   // Steps between evaluations of that training. If it is 0, the only evaluation is after the last step.
   int64_t eval_every = 0;
-  // The largest model of each stage is trained this often, with seeds 1, 2, ... The seed decides the first
-  // values and the order of the data.
+  // Number of trainings of each stage's largest model, with seeds 1, 2, ... The seed decides the first values
+  // and the order of the data.
   int64_t seeds = 1;
 };
 
@@ -59,8 +59,8 @@ struct CappedStage {
   std::vector<double> BitsPerByte() const;
 };
 
-// Finds and trains the largest model of every stage. A rung fits when a few steps of it do. Any failure other
-// than a lack of memory ends the search. `say` receives lines of progress.
+// Finds and trains the largest model of every stage. A rung fits if a few training steps of its model fit.
+// Any failure other than a lack of memory ends the search. `say` receives lines of progress.
 Result<std::vector<CappedStage>> FindLargestModels(TrainerRuns& runs, const CappedSettings& settings,
                                                    const std::function<void(const std::string&)>& say);
 

@@ -17,7 +17,7 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Steps of the window whose worst excess is reported.
+// Number of steps in the window whose worst excess is reported.
 constexpr std::ptrdiff_t kWindowSteps = 20;
 
 // Identifies a key across copies.
@@ -53,8 +53,8 @@ double ThreeCalls(CalledKey& called, size_t arm) {
   return sum / 3;
 }
 
-// Alternates between algorithm and protocol at the present number of channels, and channels at the present
-// pair.
+// Alternates between two searches: algorithm and protocol at the present number of channels, and the number
+// of channels at the present algorithm and protocol.
 CollectiveConfig DescendCoordinates(CalledKey& called) {
   size_t best = 0;
   double least = ThreeCalls(called, 0);
@@ -88,7 +88,7 @@ double TrimmedMean(std::vector<double> values) {
   return sum / static_cast<double>(values.size() - 2 * cut);
 }
 
-// Spends half of the calls on all arms in turn, then holds the best.
+// Spends half of the calls on all arms in turn. All other calls use the best arm.
 CollectiveConfig TryAllInTurn(CalledKey& called) {
   std::vector<std::vector<double>> times(called.arms());
   const size_t rounds = std::max<size_t>(1, kProbingCalls / 2 / called.arms());
@@ -110,7 +110,7 @@ CollectiveConfig TryAllInTurn(CalledKey& called) {
 // Ridge regression whose inverse is kept by rank-one updates (Sherman and Morrison 1950).
 class LinearModel {
  public:
-  // The features and a constant.
+  // Number of features, with one more for a constant.
   static constexpr size_t kSize = kConfigFeatures + 1;
   using Row = std::array<double, kSize>;
 
@@ -118,7 +118,7 @@ class LinearModel {
     for (size_t i = 0; i < kSize; ++i) inverse_[i][i] = 1;
   }
   double Mean(const Row& row) const { return Dot(theta_, row); }
-  // The standard error of the prediction, up to the noise's scale.
+  // The standard error of the prediction, in units of the noise's standard deviation.
   double Width(const Row& row) const { return std::sqrt(std::max(0.0, Dot(row, Times(row)))); }
   void Add(const Row& row, double target) {
     const Row v = Times(row);

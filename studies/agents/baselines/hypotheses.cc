@@ -19,7 +19,7 @@ namespace {
 // on. No claim covers the sizes between.
 constexpr uint64_t kSmall = 64 << 10;
 constexpr uint64_t kLarge = 1 << 20;
-// "One or two channels".
+// The belief says "one or two channels".
 constexpr int kFewChannels = 2;
 // Standard deviations of a two-sided 95 % interval.
 constexpr double kTwoSided95 = 1.96;

@@ -54,8 +54,8 @@ constexpr double kHopeless = 0.144, kFutile = -0.0144;
 constexpr double kOneSided999 = 3.09;
 // At least 0.5 % faster, log2.
 constexpr double kAdopt = -0.0072;
-// A single call three times as slow as predicted drops the candidate. Predictions below half of the time in
-// use are not believed. Both are log2.
+// A single call three times as slow as predicted drops the candidate. Predictions below half of the time of
+// the configuration in use are not believed. Both are log2.
 constexpr double kNeverAgain = 1.585, kMaxBelieved = -1;
 // Candidates of the first round.
 constexpr size_t kMaxTrials = 8;
@@ -159,8 +159,8 @@ class KeySearch {
     return trial.count >= kMaxPairs || (trial.count >= kFutilePairs && trial.mean() > kFutile);
   }
 
-  // The former configuration remains a candidate. The measured differences are relative to it and say nothing
-  // about the new one, so trials start again.
+  // The former configuration remains a candidate. The measured differences are relative to the former
+  // configuration and say nothing about the new one, so trials start again.
   void Adopt(const Trial& winner) {
     const Trial before{in_use_, -winner.predicted};
     if (in_use_ != 0) levels_[in_use_] = level_;
@@ -178,7 +178,7 @@ class KeySearch {
   const Policy* policy_;
   CalledKey& called_;
   size_t in_use_;
-  // Level of what is in use.
+  // Level of the configuration in use.
   double level_ = 0;
   // Levels of the arms that were tried.
   std::map<size_t, double> levels_;

@@ -25,7 +25,7 @@ struct Borders {
 // The borders with the least total log time, with each key at its protocol's best configuration. Noise at
 // single keys has little influence.
 Borders BestBorders(const KeyLine& line);
-// The borders that contradict the fewest of a chooser's protocols.
+// The borders that agree with as many of the chooser's protocols as possible.
 Borders BordersOf(const KeyLine& line, const Chooser& chooser);
 
 // A chooser's borders compared with the best, over the lines whose best border lies inside the line.
@@ -35,7 +35,8 @@ struct BorderResult {
   size_t lines[2] = {};
   // Lines where the chooser's border is at most one place off.
   size_t within_one_class[2] = {};
-  // Mean over lines of ln(time with the chooser's borders / with the best), for each key.
+  // Mean over lines, and over the keys of a line, of ln(time with the chooser's borders / time with the best
+  // borders).
   double loss = 0;
 };
 // One result for each chooser.
@@ -65,10 +66,10 @@ struct SizeChange {
 };
 
 // Judges every key of a line, if the line has the key of the size from which it changes. The former key was
-// searched for kProbingCalls calls, and the new size was never called. With the signal, the entry exists
-// before the first call. Without it, the first call is the library's own. The entry then holds from the
-// second call on, or from call kEarlyCalls on if it needs a new table version. There is one result for each
-// way.
+// searched for kProbingCalls calls, and the new size was never called. In the ways with the signal, the
+// table's entry for the new size exists before the first call. In the other ways, the first call is the
+// library's own choice, and the entry holds from the second call on, or from call kEarlyCalls on if it needs
+// a new table version. There is one result for each way.
 std::vector<GrowthResult> JudgeGrowth(const Policy& policy, const std::vector<KeyLine>& lines,
                                       const SizeChange& change, uint64_t seed);
 

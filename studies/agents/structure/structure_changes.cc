@@ -22,12 +22,12 @@ namespace {
 constexpr int kStepsBefore = 8, kStepsAfter = 2;
 // A change before the memory of shapes has settled cannot be told from a job's beginning.
 constexpr size_t kLeastCallsBefore = 512;
-// Random jobs that are tried before giving up.
+// Number of random jobs that are tried before the search gives up.
 constexpr int kAttempts = 400;
 
 // Bytes.
 constexpr int64_t kSmallestBucket = 4 << 10, kLargestBucket = 64 << 20;
-// Random jobs that are tried for a given size of buckets.
+// Number of random jobs that are tried for a given size of buckets.
 constexpr int kBucketAttempts = 20;
 
 // A framework's setting that changes sizes.

@@ -71,7 +71,7 @@ ChangeReport JudgeChanges(const Policy& policy, const std::vector<CallSequence>&
                           const std::vector<ChangedJob>& changed);
 
 // Makes `jobs` attempts for each framework and size. The size before the change is a quarter of it or four
-// times as large. `family` must be one of transformers.
+// times as large. `family` must be a family of transformers.
 std::vector<BucketResult> JudgeBuckets(const Policy& policy, std::string_view family, int jobs,
                                        std::mt19937_64& random);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures what the structure agent recognises in jobs unlike those that it learned from, and compares it
-// with simpler ways. The jobs are known frameworks on a model family that it never saw, each framework that
-// it never saw, recorded jobs, and changes of a job's sizes. The network is trained once for each split.
+// Measures what the structure agent recognises in jobs unlike those that it learned from, and compares the
+// agent with simpler ways. The jobs are known frameworks on a model family that the agent never saw, each
+// framework that it never saw, recorded jobs, and changes of a job's sizes. The network is trained once for
+// each split.
 #pragma once
 
 #include <functional>

@@ -39,8 +39,8 @@ class Shipped : public ChangeDetector {
   StepPeriod steps_;
 };
 
-// Two detectors of one quantity each. Changed transfers mean the fabric. If only arrivals changed, it is a
-// straggler.
+// Two detectors of one quantity each. If transfers have changed, the fabric is reported. If only arrivals
+// have changed, a straggler is reported.
 template <typename OneQuantity>
 class BothQuantities : public ChangeDetector {
  public:

@@ -48,7 +48,7 @@ std::unique_ptr<DetectorKind> CusumKind();
 // The same, winsorised at three spreads: the shipped detector without its verification.
 std::unique_ptr<DetectorKind> WinsorisedCusumKind();
 // The shipped detector and the winsorised CUSUM together: the first alarm of either counts, and then both
-// learn anew. The threshold multiplies their own, `strictness` and `cusum`.
+// learn anew. The threshold multiplies the two detectors' own thresholds, `strictness` and `cusum`.
 std::unique_ptr<DetectorKind> TogetherKind(double strictness, double cusum);
 // Two-sided Page-Hinkley test: sums of the winsorised residuals off their running mean, with a drift of 0.25
 // spreads.

@@ -43,8 +43,8 @@ std::vector<HeldOutEffect> PredictHeldOut(const std::vector<EffectSample>& sampl
 // How far predictions are off on fabrics that were left out. Errors are standard errors in octaves, weighted
 // as in training, without the part that the measurements' own errors explain.
 struct EffectErrors {
-  double predicted = 0;  // of the networks
-  double nothing = 0;    // of the assumption that no config changes a step
+  double predicted = 0;  // error of the networks
+  double nothing = 0;    // error of the assumption that no config changes a step
   size_t fabrics = 0;
   size_t judged = 0;  // samples with a known prediction
 };

@@ -24,7 +24,7 @@ namespace {
 // maps to the rank in the job.
 struct Members {
   int tag = 0;
-  std::map<int32_t, size_t> ranks;  // rank inside -> section
+  std::map<int32_t, size_t> ranks;  // rank in the communicator -> index of its section
 };
 using MembersById = std::map<uint64_t, Members>;
 
@@ -178,8 +178,8 @@ class RankSchedule {
 
   // The operations that this rank has on one communicator so far.
   struct Lane {
-    std::vector<std::string> ends;    // labels of the last ones
-    std::vector<std::string> before;  // labels that the next ones require
+    std::vector<std::string> ends;    // labels of the last operations
+    std::vector<std::string> before;  // labels that the next operations require
     uint64_t call_number = 0;
     bool one_sided = false;
   };

@@ -74,11 +74,11 @@ class CallStream {
   bool decisions_;
   Consumer consumer_;
   int64_t step_ = -1;
-  uint64_t records_ = 0;  // taken so far
-  uint64_t passed_ = 0;   // calls passed on
+  uint64_t records_ = 0;  // number of records taken so far
+  uint64_t passed_ = 0;   // number of calls passed on
   std::deque<StreamedCall> waiting_;
   std::unordered_map<CallKey, Answers, KeyHash> answers_;
-  std::deque<Orphan> orphans_;  // answers without a call, by age
+  std::deque<Orphan> orphans_;  // answers without a call, oldest first
 };
 
 // Decodes a call. `communicator` is the communicator of its record.

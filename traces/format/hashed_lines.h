@@ -15,7 +15,7 @@ namespace dynamiccl {
 
 struct HashedLines {
   std::vector<std::string> texts;  // at least one
-  size_t whole_bytes = 0;          // length without a torn last line
+  size_t whole_bytes = 0;          // length of the file without a torn last line
   bool torn = false;
 };
 

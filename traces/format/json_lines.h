@@ -43,7 +43,7 @@ struct JsonLineCallbacks {
   std::function<void(const Json&)> header;
   // Takes each further line; throws LineError if the line is wrong.
   std::function<void(const Json&)> line;
-  const char* counted;            // name of the end line's count
+  const char* counted;            // key of the count in the end line
   std::function<size_t()> count;  // the number that the end line must give
 };
 // Reads a whole text. Errors read "<name>:<line>: <what>". If there is an error, callbacks may have run

@@ -64,7 +64,7 @@ struct MeasuredEffect {
   // error of this number, above 0.
   double log_ratio = 0;
   double error = 0;
-  uint32_t steps = 0;  // that used the config; not 0
+  uint32_t steps = 0;  // number of steps that used the config; not 0
 
   friend bool operator==(const MeasuredEffect&, const MeasuredEffect&) = default;
 };
@@ -73,7 +73,7 @@ struct MeasuredEffect {
 struct MeasurementFile {
   std::string library;  // "hostccl 0.1.0"
   std::string machine;  // processor and cores
-  std::string command;  // the command line that made it
+  std::string command;  // the command line that made the file
   std::vector<MeasurementContext> contexts;
   std::vector<Measurement> rows;
   // Names of the hosts, separated by commas, with every number in them replaced by '#' ("nid#"); empty if

@@ -109,7 +109,7 @@ class SharedLines {
   size_t size() const { return lines_.size(); }
 
  private:
-  std::vector<std::pair<Json, Json>> lines_;  // each line, and the list of those that share it
+  std::vector<std::pair<Json, Json>> lines_;  // each line, and the list of the owners that share it
   std::unordered_map<std::string, size_t> places_;
 };
 
@@ -232,7 +232,7 @@ void TakeCosts(const Json& json, NcclCalls* calls) {
   }
 }
 
-// A communicator with a graph for NVLS must have channels for it.
+// Reads a communicator. One with a graph for NVLS must also have channels for NVLS.
 NcclCommunicator CommunicatorFromJson(const Json& json) {
   NcclCommunicator communicator;
   communicator.channels = static_cast<int>(IntegerField(json, "channels", 1, kMaxNcclChannels));

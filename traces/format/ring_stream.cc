@@ -22,8 +22,8 @@ constexpr size_t kWindows = 1 << 17;
 // The least and the largest number of records that a window holds behind the one that is passed on next.
 constexpr size_t kLeastAhead = 16;
 constexpr size_t kMostAhead = 4096;
-// Places by which a record may move on average when it is sorted in. Records that move farther are not in
-// order of issue, and sorting them would take long.
+// The average number of places by which a record may move when it is sorted in. If records move farther, they
+// are not in order of issue, and sorting them would take long.
 constexpr uint64_t kMostMoves = 64;
 
 // One thread's ring, or the table of communicators.

@@ -19,7 +19,7 @@ namespace dynamiccl {
 struct ProcessEnd {
   enum class How : uint8_t { kNotKnown = 0, kExited = 1, kKilled = 2 };
   How how = How::kNotKnown;
-  bool by_launcher = false;  // the launcher had begun to end the job, so this end is no cause
+  bool by_launcher = false;  // the launcher was already ending the job, so this end is not the cause
   uint8_t number = 0;        // exit code, or the signal's number
 
   friend bool operator==(const ProcessEnd&, const ProcessEnd&) = default;

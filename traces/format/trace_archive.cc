@@ -112,8 +112,8 @@ class BlockWriter {
   std::ostream& stream_;
   std::vector<TraceRecord> pending_;
   size_t sections_ = 0;
-  uint64_t first_ = 0;    // index in the section of pending_'s first record
-  uint64_t records_ = 0;  // number in all sections
+  uint64_t first_ = 0;    // index of pending_'s first record in its section
+  uint64_t records_ = 0;  // number of records in all sections
 };
 
 // Writes an archive to a file.
@@ -320,9 +320,9 @@ class ArchiveParser {
   bool ended_ = false;
   uint32_t next_section_ = 0;
   bool open_ = false;            // a section has begun
-  uint64_t wanted_records_ = 0;  // number that its description states
+  uint64_t wanted_records_ = 0;  // number of records that the section's description states
   uint64_t taken_records_ = 0;
-  std::vector<std::string> described_damage_;  // at most kDescribedDamages
+  std::vector<std::string> described_damage_;  // at most kDescribedDamages lines
   uint64_t further_damages_ = 0;
 };
 

@@ -31,7 +31,7 @@ bool IsKind(const TraceRecord& record, RecordKind kind) {
 struct Builder {
   SectionCalls result;
   bool has_decisions = false;
-  std::map<CallKey, size_t> position;  // index in result.calls, where there are decisions
+  std::map<CallKey, size_t> position;  // index in result.calls; empty if there are no decisions
   int64_t step = -1;
 
   // Adds a call, if its communicator is known.

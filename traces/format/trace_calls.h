@@ -67,7 +67,7 @@ class CallIntervals {
   CallInterval Take(uint32_t communicator, uint32_t stream, int64_t issued_ns, int64_t duration_ns);
 
  private:
-  std::map<std::pair<uint32_t, uint32_t>, int64_t> ends_;  // of the last call, by communicator and stream
+  std::map<std::pair<uint32_t, uint32_t>, int64_t> ends_;  // end of the last call, by communicator and stream
 };
 
 // XXH3 hash of what was issued, communicator by communicator in the order of their first calls. It covers

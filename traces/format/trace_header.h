@@ -59,7 +59,7 @@ struct TraceHeader {
   uint64_t first_segment;  // offset in the section
   // Distance between two segments in bytes. A segment is a SegmentHeader, then its records.
   uint64_t segment_bytes;
-  uint64_t records_per_segment;  // capacity of a ring
+  uint64_t records_per_segment;  // capacity of each ring
   // Capacity of the table of communicators, a segment right after the header; may be 0.
   uint64_t table_records;
   int32_t rank;   // rank of the process in its job; -1: unknown

@@ -19,10 +19,10 @@ Result<Trace> MergeTraces(std::vector<Trace> traces);
 
 // Checks that on each communicator all ranks issued the same collectives in the same order. If they did not,
 // the run was broken: NCCL would hang or corrupt data. The error names communicator, call and the two ranks.
-// A rank whose process was killed may lack calls at the end, and one that lost records is compared from its
+// A rank whose process was killed may lack calls at the end. A rank that lost records is compared from its
 // last gap on (MayHaveGaps). Send and Recv differ between ranks by nature and are not compared. They take
-// call numbers, so a communicator with them is compared by the order of its collectives, and only if no rank
-// lost records.
+// call numbers, though. A communicator with Send or Recv is therefore compared by the order of its
+// collectives, and only if no rank lost records.
 Status CheckRanksAgree(const Trace& trace);
 
 // Returns true if calls may be missing between calls of the section. The rings of a recorder's threads may

@@ -70,7 +70,7 @@ class GatherCoordinator {
   std::deque<Use> queue_;
   int64_t step_ = 0;             // number of modules used so far
   int64_t live_ = 0;             // elements gathered and not released
-  std::vector<bool> available_;  // by parameter
+  std::vector<bool> available_;  // by parameter: whether it is gathered
   // For each parameter, the latest step for which it was taken from the queue.
   std::vector<int64_t> last_fetched_for_;
 };

@@ -30,7 +30,7 @@ std::string_view Name(Axis axis);
 struct WorldShape {
   int data = 2;
   int tensor = 1;
-  int shard = 0;  // ranks of a sharding group, a divisor of `data`; 0: all of them
+  int shard = 0;  // ranks of a sharding group, a divisor of `data`; 0: all data ranks
 
   int Ranks() const { return data * tensor; }
   int ShardRanks() const { return shard == 0 ? data : shard; }

@@ -190,7 +190,7 @@ class TableParser {
   // Position of each Column in a line; -1: the table does not have it. Empty before the header line.
   std::optional<std::array<int, kColumns>> header_;
   std::string name_;                                        // the topology of the current row
-  std::map<std::string, size_t, std::less<>> topology_of_;  // index of its context
+  std::map<std::string, size_t, std::less<>> topology_of_;  // topology and ranks -> index of its context
   std::map<std::tuple<size_t, Collective, uint64_t, Algorithm, Protocol, uint8_t>, size_t> row_of_;
   uint64_t untold_channels_ = 0;
   MeasurementFile file_;

@@ -325,12 +325,12 @@ class Dump {
   std::map<std::string, Group> groups_;
   std::vector<Entry> entries_;
   std::map<std::string, int64_t> own_ranks_;  // by group, as its first send or receive names it
-  std::map<std::string, uint32_t> numbers_;   // by group: its communicator
+  std::map<std::string, uint32_t> numbers_;   // group -> number of its communicator
   std::map<std::string, uint64_t> skipped_;
   FrameworkMarks frameworks_;
   uint64_t unfinished_ = 0;
   int64_t newest_ = 0;   // record_id of the newest record
-  int64_t records_ = 0;  // of all kinds
+  int64_t records_ = 0;  // number of records of all kinds
   // The lowest record_id of an entry, and so the number of entries that are gone: PyTorch numbers all entries
   // from 0 and replaces the oldest ones.
   int64_t replaced_ = INT64_MAX;

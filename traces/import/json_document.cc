@@ -110,7 +110,7 @@ bool JsonDocument::ReadValue() {
     if (c != '{' && c != '[') return false;
     const size_t depth = open_.size();
     if (!Open(c == '{' ? JsonValue::Kind::kObject : JsonValue::Kind::kArray)) return false;
-    if (open_.size() == depth) return true;  // it is empty
+    if (open_.size() == depth) return true;  // the array or object is empty
   }
 }
 

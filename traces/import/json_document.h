@@ -19,8 +19,8 @@ class JsonValue {
  public:
   enum class Kind : uint8_t { kNull, kWord, kNumber, kString, kArray, kObject };
   struct Node {
-    uint32_t begin = 0, end = 0;  // in the text; a string's are those inside its quotes
-    uint32_t next = 0;            // the index behind the node's last descendant
+    uint32_t begin = 0, end = 0;  // offsets in the text; for a string, those of the text inside its quotes
+    uint32_t next = 0;            // index of the node after the last descendant
     uint32_t children = 0;        // elements of an array, members of an object
     Kind kind = Kind::kNull;
     bool escaped = false;  // the string has escapes

@@ -29,7 +29,7 @@ std::optional<DeviceTime> DeviceTimeOf(const KinetoFile& file) {
   if (file.computing.empty() || file.several_devices) return std::nullopt;
   struct Edge {
     int64_t at_ns;
-    int computing, communicating;  // running events of each kind, as differences of begun and ended ones
+    int computing, communicating;  // change of the number of running events: 1, 0 or -1
   };
   std::vector<Edge> edges;
   edges.reserve(2 * (file.computing.size() + file.kernels.size()));

@@ -30,8 +30,8 @@ class DebugHosts {
   bool AreOtherRanks(const Process& one, const Process& other) const;
 
   Names hosts_, texts_;                                       // texts_: other names that were written
-  std::set<std::pair<std::string_view, int64_t>> processes_;  // with their hosts
-  std::map<Process, std::map<uint64_t, int32_t>> ranks_;      // in communicators, by their id
+  std::set<std::pair<std::string_view, int64_t>> processes_;  // host and id of each known process
+  std::map<Process, std::map<uint64_t, int32_t>> ranks_;      // rank of each process, by communicator id
 };
 
 }  // namespace dynamiccl

@@ -36,7 +36,7 @@ constexpr size_t kMaxWaiting = 4096;
 
 // A communicator that has calls.
 struct LoggedCommunicator {
-  std::string key;  // distinguishes it from others that had its pointer before
+  std::string key;  // distinguishes it from earlier communicators with the same pointer
   CommunicatorInfo info;
   std::optional<size_t> last_group;
 };
@@ -56,7 +56,7 @@ struct LoggedCall {
 // A pointer to a communicator, and the information of INIT lines about it. NCCL reuses pointers.
 struct KnownCommunicator {
   CommunicatorInfo info = {.n_ranks = 0};
-  bool told = false;             // an INIT line named its id
+  bool told = false;             // an INIT line stated its id
   int generation = 0;            // number of communicators that had this pointer before
   std::optional<size_t> logged;  // index of its LoggedCommunicator, after its first call
 };
@@ -441,7 +441,7 @@ class LogParser {
   size_t line_number_ = 0;
   uint64_t without_tuner_ = 0;
   std::string library_;
-  std::string second_library_;  // another version than library_
+  std::string second_library_;  // a version that differs from library_
   std::string changed_line_;
   DebugHosts hosts_;
   std::map<std::tuple<std::string_view, int64_t, int32_t>, LoggedRank> ranks_;  // host, process, device

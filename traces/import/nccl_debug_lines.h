@@ -24,7 +24,7 @@ struct DebugPiece {
   int64_t process_id = 0;
   int64_t thread_id = 0;
   int32_t device = -1;    // -1: not in this line
-  std::string_view text;  // behind "NCCL INFO ", or between the quotes of "msg="
+  std::string_view text;  // after "NCCL INFO ", or between the quotes of "msg="
   bool cut = false;       // whether text of another line follows within this one
 };
 

@@ -55,7 +55,7 @@ struct SeenCall {
   ProfiledCall profiled;
   uint64_t count = 0;  // elements, as the API's argument
   ChannelTimes times;
-  std::string address;  // address of the plugin's event, in the form by lines
+  std::string address;  // address of the plugin's event; only in the form by lines
 };
 
 // The part that both forms share: it builds calls from the fields of events, and a trace from all calls. One

@@ -56,7 +56,7 @@ class JsonResults {
   struct Row {
     uint64_t bytes = 0;
     std::array<std::vector<float>, 2> microseconds;
-    std::array<RowTime, 2> means;  // with bandwidths; without a time where single iterations are given
+    std::array<RowTime, 2> means;  // with bandwidths; no time if single iterations are given
   };
 
   tl::unexpected<Error> Fail(const std::string& what) const {
@@ -95,7 +95,7 @@ class JsonResults {
     patterns_.clear();
     machines_.clear();
     uint64_t index = 0;
-    std::optional<uint64_t> wrong;  // a rank that is too large, or there twice
+    std::optional<uint64_t> wrong;  // a rank that is too large or is listed twice
     devices.EachElement([&](JsonValue device) {
       const uint64_t rank = device["rank"].Unsigned().value_or(index++);
       const uint64_t group = device["group"].Unsigned().value_or(0);

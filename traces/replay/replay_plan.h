@@ -19,7 +19,7 @@ struct ReplayCommunicator {
   int32_t n_ranks = 1;
   // Colour of this rank in the split; -1: not a member.
   int32_t color = -1;
-  int32_t key = 0;  // rank of this process inside
+  int32_t key = 0;  // rank of this process in the communicator
 };
 
 // Calls with one call number on one communicator. Several of them are issued between GroupStart and GroupEnd.

@@ -45,8 +45,8 @@ enum class BlockUnits {
 // Unit 0, the root, is embeddings, last norm and head; unit i is block i - 1, or half i - 1 of all halves.
 class Gpt {
  public:
-  // With a group in `split` the model is divided among its ranks. Their number must divide heads, hidden
-  // and vocabulary, and every sequence length if the sequence is split.
+  // With a group in `split`, the model is divided among the group's ranks. The number of ranks must divide
+  // heads, hidden and vocabulary, and every sequence length if the sequence is split.
   explicit Gpt(const GptShape& shape, const TensorSplit& split = {},
                BlockUnits block_units = BlockUnits::kWhole);
   // Slots point into the layers, so the object has a fixed address.

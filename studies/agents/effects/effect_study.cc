@@ -21,7 +21,7 @@ using Predictions = std::vector<HeldOutEffect>;
 struct KnownEffects {
   std::vector<EffectSample> samples;
   std::vector<MeasuredEffect> measured;  // in the order of the samples
-  std::vector<Fabric> fabrics;           // likewise
+  std::vector<Fabric> fabrics;           // also in the order of the samples
 };
 
 KnownEffects Read(const std::vector<MeasurementFile>& files) {

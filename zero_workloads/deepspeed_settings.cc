@@ -218,7 +218,7 @@ class DeepSpeedReader {
           {fmt::format("{}", std::exp2(Get("fp16.initial_scale_power", 16.0)))});
   }
 
-  // Translates a type that must be the model's or fp32.
+  // Translates a data type, which must be the model's type or fp32.
   Status ReadType(const std::string& name, const std::string& option, const std::string& model) {
     const std::string type = Get(name, std::string());
     if (type.empty()) return {};

@@ -88,7 +88,7 @@ struct CallRange {
   uint64_t begin = 0;
   uint64_t end = 0;
 };
-// Ranges by the id of their communicator.
+// Ranges by the id of the communicator to which they belong.
 using CallRanges = std::map<uint64_t, CallRange>;
 
 // The calls of one rank on a communicator.

@@ -21,7 +21,7 @@ Json TableToJson(const double (&table)[kAlgorithms][kProtocols]) {
   return rows;
 }
 
-// An integer in a range that fits T.
+// Reads an integer from `minimum` to `maximum`. T must hold this range.
 template <typename T>
 T NarrowField(const Json& json, const char* name, int64_t minimum, int64_t maximum) {
   return static_cast<T>(IntegerField(json, name, minimum, maximum));

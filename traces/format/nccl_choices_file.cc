@@ -151,7 +151,7 @@ void AddWorld(const std::string& release, const NcclWorld& world, const NcclComm
 
 // ---- reading ----
 
-// An element of an array, within bounds.
+// Reads an element of an array as an integer within bounds.
 int IntegerAt(const Json& array, size_t index, int64_t minimum, int64_t maximum) {
   return static_cast<int>(IntegerField({{"value", array.at(index)}}, "value", minimum, maximum));
 }
@@ -180,7 +180,7 @@ NcclPair PairNamed(const std::string& name) {
   return {config->algorithm, config->protocol};
 }
 
-// Microseconds; null is NaN, which means that there is no cost.
+// Reads microseconds. null becomes NaN, which means that there is no cost.
 float CostFromJson(const Json& json) {
   if (json.is_null()) return std::numeric_limits<float>::quiet_NaN();
   const auto cost = json.get<double>();

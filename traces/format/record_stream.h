@@ -37,7 +37,7 @@ class RecordWriter : public RecordSink {
   // Completes the file.
   virtual Status Finish() = 0;
 };
-// Create or overwrite a file of either form.
+// Both create a file, or overwrite an existing one: an archive or a .ctrace file.
 Result<std::unique_ptr<RecordWriter>> CreateArchive(const std::string& path);
 Result<std::unique_ptr<RecordWriter>> CreateTrace(const std::string& path);
 

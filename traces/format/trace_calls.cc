@@ -57,7 +57,7 @@ struct Builder {
       result.calls[found->second].decision = DecisionOf(record);
   }
 
-  // All later calls belong to this step, until the next mark.
+  // Sets the step of all later calls, until the next mark.
   void TakeStep(const TraceRecord& record) {
     result.steps.push_back(StepOf(record));
     step = static_cast<int64_t>(record.call_number);

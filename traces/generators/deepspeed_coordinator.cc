@@ -76,7 +76,7 @@ void GatherCoordinator::DropFromQueue(const ModuleShape& module) {
   }
 }
 
-// Gathers the next uses as one message.
+// Gathers the parameters of the next uses as one message.
 void GatherCoordinator::Prefetch() {
   const int64_t room = std::min(limits_.live_elements - live_, limits_.prefetch_elements);
   std::vector<size_t> parameters;

@@ -25,7 +25,7 @@ struct CoordinatorLimits {
 // modules in the order of their use, and it reports each gather through a callback.
 class GatherCoordinator {
  public:
-  // Receives the parameters of one gather, by index.
+  // Receives the indices of the parameters that one gather brings.
   using Gather = std::function<void(const std::vector<size_t>&)>;
 
   // `recorded`: an earlier pass has shown the order of use, so this pass prefetches. Without such a record,

@@ -46,7 +46,7 @@ struct ModelShape {
   int64_t integer_buffers = 0;  // elements of int64 buffers (batch counters)
   std::optional<Transformer> transformer;
 
-  // Elements of all parameters: the paper's Psi.
+  // Elements of all parameters: the Psi of the ZeRO paper.
   int64_t Elements() const;
 };
 

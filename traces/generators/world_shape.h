@@ -37,7 +37,7 @@ struct WorldShape {
   bool IsHybrid() const { return ShardRanks() < data; }
   // The communicator over which parameters are partitioned.
   Axis ShardAxis() const { return IsHybrid() ? Axis::kShard : Axis::kData; }
-  // Ranks of a communicator of this axis.
+  // Number of ranks in a communicator of this axis.
   int RanksOn(Axis axis) const;
   // RankOn returns the number of `rank` in its communicator of the axis. GroupOn returns which of the axis's
   // communicators it is.

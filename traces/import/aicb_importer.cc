@@ -70,7 +70,7 @@ Phase PhaseOf(std::string_view stage) {
 // wrong line ends the import.
 class TableParser {
  public:
-  // `check`: times that contradict their bandwidths are left out.
+  // If `check` is true, durations that contradict their bandwidths are left out.
   TableParser(const ImportOptions& options, bool check)
       : section_("aicb", kTraceMirrored, options.group_size), check_bandwidths_(check) {
     section_.section().rank = 0;

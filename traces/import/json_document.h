@@ -99,7 +99,7 @@ class JsonDocument {
   bool ReadWord(std::string_view word, JsonValue::Kind kind);
   bool ReadKey();
   bool Digits();
-  // Enters an array or object; an empty one is left again.
+  // Enters an array or object, and leaves it again if it is empty.
   bool Open(JsonValue::Kind kind);
   // Reads up to the next value: closing brackets, a comma and, in an object, the next key. False if none of
   // these is there.

@@ -47,7 +47,7 @@ struct TestRow {
 class RowColumns {
  public:
   RowColumns() = default;
-  // `header` is the header line; the names begin behind `hash`.
+  // `header` is the header line; the names begin after the position `hash`.
   RowColumns(std::string_view header, size_t hash);
 
   bool empty() const { return columns_.empty(); }

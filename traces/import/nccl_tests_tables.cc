@@ -93,7 +93,7 @@ bool AreResults(const Places& places) {
 // is counted.
 class TableResults {
  public:
-  // `check`: times that contradict their bandwidths are left out.
+  // If `check` is true, durations that contradict their bandwidths are left out.
   TableResults(const std::string& path, bool check) : path_(path), results_("nccl-tests") {
     left_out_.keeps_contradictory = !check;
   }

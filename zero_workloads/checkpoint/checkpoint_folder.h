@@ -65,7 +65,7 @@ class CheckpointFolder {
   void RemoveBeyond(const std::vector<int64_t>& steps, int64_t keep) const;
 
   std::string path_;
-  // Descriptor of the locked folder. Closing it ends the lock.
+  // Descriptor of the locked folder. Closing it releases the lock.
   UniqueFd lock_;
 };
 

@@ -14,14 +14,14 @@ namespace {
 // Names in the order of the enumerators.
 constexpr std::string_view kCheckpointNames[] = {"none", "full", "partitioned", "partitioned_cpu"};
 
-// Bytes of a number of an fp32 tensor.
+// Bytes of one fp32 number.
 constexpr double kFp32Bytes = 4;
 
 double ModelTypeBytes(const EstimateSettings& settings) {
   return settings.dtype == "fp32" ? kFp32Bytes : kFp32Bytes / 2;
 }
 
-// Bytes of a number whose type is "model" or "fp32".
+// Bytes of one number whose type is "model" or "fp32".
 double BytesOfType(const EstimateSettings& settings, std::string_view type) {
   return type == "fp32" ? kFp32Bytes : ModelTypeBytes(settings);
 }

@@ -70,7 +70,7 @@ class ConstructionRecord {
     // Those arguments that are tensors with memory, and their versions when the operation was recorded.
     std::vector<std::pair<at::Tensor, int64_t>> constants;
   };
-  // Pairs of an argument and its stand-in while an operation ran.
+  // Pairs of a tensor argument and the tensor that stands for it while an operation runs.
   using Twins = std::vector<std::pair<at::Tensor, at::Tensor>>;
   class Replay;
 

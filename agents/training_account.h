@@ -15,7 +15,7 @@ namespace dynamiccl::agents {
 
 using Json = nlohmann::ordered_json;
 
-// Collects the reports of one training. One thread.
+// Collects the reports of one training, on one thread.
 struct TrainingAccount {
   Provenance provenance;
   Json json = {{"schema", 1}};

@@ -44,7 +44,7 @@ struct SweptKey {
   ConfigQuestion question;
   // Configurations that the sweep forced instead of the library's choice. Each occurs once.
   std::vector<SweptConfig> configs;
-  // The library's own choice, if it was measured; the first row of it.
+  // The library's own choice, if it was measured. Of several rows with it, the first one.
   std::optional<SweptConfig> default_choice;
 };
 

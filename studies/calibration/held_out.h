@@ -55,9 +55,9 @@ struct Coverage {
 // rank counts.
 struct ConfigOrder {
   size_t calls = 0;
-  // Pairs of configs whose measured times differ.
+  // Number of pairs of configs whose measured times differ.
   size_t pairs = 0;
-  // Pairs in the predicted order.
+  // Number of these pairs that are in the predicted order.
   size_t agreeing = 0;
   // Regret of the config with the best prediction: its measured time over the best measured time, minus 1.
   std::vector<double> picked;

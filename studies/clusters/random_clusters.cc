@@ -19,9 +19,9 @@ namespace {
 
 constexpr Collective kCollectives[] = {Collective::kAllReduce, Collective::kAllGather,
                                        Collective::kReduceScatter};
-// Sizes of each collective, one drawn from each sixth of the range.
+// Number of sizes of each collective. One size is drawn from each sixth of the range.
 constexpr int kSizes = 6;
-// 256 bytes to 1 GiB.
+// Range of the sizes in octaves: 256 bytes to 1 GiB.
 constexpr double kLeastOctave = 8, kMaxOctave = 30;
 // Range of --every-class, in bytes.
 constexpr uint64_t kLeastOfEveryClass = 4 << 10, kMaxOfEveryClass = 64 << 20;
@@ -198,7 +198,7 @@ class ClusterSweep {
   CostModelInput model_;
 };
 
-// 1 to 64 whole nodes, at least 2 and at most 512 ranks.
+// Draws 1 to 64 whole nodes, with at least 2 and at most 512 ranks.
 int DrawRanks(const System& system, Dice& dice) {
   const int nodes = 1 << dice.Below(7);
   const int ranks = nodes * std::max(1, system.ranks_per_node);

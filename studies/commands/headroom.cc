@@ -29,7 +29,7 @@ struct Audit {
   std::vector<std::pair<std::string, std::vector<HeadroomRow>>> tables;
   std::vector<std::pair<KeyField, FieldWorth>> fields;
   std::vector<RegimePair> regimes;
-  // By trace.
+  // One entry for each trace.
   std::vector<std::pair<std::string, SharedRoles>> roles;
 };
 

@@ -42,7 +42,7 @@ struct HeadroomRow {
   double mean_gain = 0;
   double mean_naive = 0;
   double median_noise = 0;
-  // Cells with a clear gain.
+  // Number of cells with a clear gain.
   size_t clear = 0;
   // Mean over the cells with a clear gain.
   double mean_clear_gain = 0;

@@ -39,7 +39,7 @@ class CalledKey {
   void UseUpWith(size_t arm);
   // The cost of the search, except for the worst window, which concerns many keys.
   ProbeCost cost() const;
-  // The time of each call so far.
+  // The durations of all calls so far.
   const std::vector<float>& microseconds() const { return microseconds_; }
   // The mean of the default's repeats.
   double usual_microseconds() const;

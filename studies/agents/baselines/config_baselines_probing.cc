@@ -20,7 +20,7 @@ namespace {
 // Number of steps in the window whose worst excess is reported.
 constexpr std::ptrdiff_t kWindowSteps = 20;
 
-// Identifies a key across copies.
+// Identifies the same key in different copies.
 using KeyId = std::tuple<std::string, Collective, uint64_t>;
 KeyId IdOf(const SweptKey& key) {
   return {key.topology, key.question.collective, key.question.bytes};
@@ -79,7 +79,7 @@ CollectiveConfig DescendCoordinates(CalledKey& called) {
   return called.Config(best);
 }
 
-// The mean of the middle half.
+// The mean of the middle half of the values.
 double TrimmedMean(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const size_t cut = values.size() / 4;
@@ -148,9 +148,9 @@ class LinearModel {
 // A key with its features, as LinUCB needs it.
 struct LinUcbKey {
   CalledKey& called;
-  // Features by configuration.
+  // The features of each configuration.
   std::vector<LinearModel::Row> rows;
-  // The cost model's log2 microseconds by configuration; 0 if it has none.
+  // The cost model's log2 microseconds of each configuration; 0 if it has no price.
   std::vector<double> priors;
 };
 
@@ -186,7 +186,7 @@ size_t BestByLinUcb(const LinearModel& model, const LinUcbKey& key, double width
 
 // Calls all keys of the topology in turn, as a training step issues them.
 void RunLinUcb(std::vector<LinUcbKey>& keys, Findings& findings) {
-  // Octaves; about the error of the cost model.
+  // How much LinUCB explores, in octaves: about the error of the cost model.
   constexpr double kWidth = 0.5;
   LinearModel model;
   for (int call = 0; call < kProbingCalls; ++call) {

@@ -36,11 +36,11 @@ struct ClaimResult {
   std::string claim;
   std::string topology;
   size_t keys = 0;
-  // Keys where the claimed configuration is faster.
+  // Number of keys for which the claimed configuration is faster.
   size_t wins = 0;
   // Mean over keys of ln(time of the others / time of the claimed): 0.1 means about 10 % faster.
   double advantage = 0;
-  // 95 %, from the spread of the repeats.
+  // The 95 % interval of the advantage, from the spread of the repeats.
   ConfidenceInterval interval;
   // The same mean, with the library's own choice in place of the other configurations.
   double against_default = 0;

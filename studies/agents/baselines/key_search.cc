@@ -36,9 +36,9 @@ struct Trial {
   }
   // The best present estimate of the difference.
   double expected() const { return count > 0 ? mean() : std::max(0.0, predicted); }
-  // log2(1.22): one straggling call must not decide.
+  // Differences are clamped to log2(1.22), so that one straggling call does not decide.
   static constexpr double kWinsorised = 0.29;
-  // The floor of the standard error, log2.
+  // The least standard error, in octaves.
   static constexpr double kLeastError = 0.001;
 };
 
@@ -52,12 +52,12 @@ constexpr int kHopelessPairs = 2, kFutilePairs = 8;
 constexpr double kHopeless = 0.144, kFutile = -0.0144;
 // The normal quantile of 0.999: a worse configuration is adopted in one of a thousand cases.
 constexpr double kOneSided999 = 3.09;
-// At least 0.5 % faster, log2.
+// A candidate is adopted if it is surely at least 0.5 % faster (log2).
 constexpr double kAdopt = -0.0072;
 // A single call three times as slow as predicted drops the candidate. Predictions below half of the time of
 // the configuration in use are not believed. Both are log2.
 constexpr double kNeverAgain = 1.585, kMaxBelieved = -1;
-// Candidates of the first round.
+// Maximum number of candidates in the first round.
 constexpr size_t kMaxTrials = 8;
 // Number of the cost model's best configs that are tried besides the policy's candidates.
 constexpr size_t kBestOfModel = 3;

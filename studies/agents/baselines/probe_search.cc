@@ -52,7 +52,7 @@ double OffByKin(const CollectiveConfig& config, const std::vector<SeenConfig>& s
 // Selects one of the two predictions.
 using Belief = double PricedConfig::*;
 
-// Sorts `priced` by `belief`, keeping the order of equals.
+// Sorts `priced` by `belief`. Equal elements keep their order.
 void SortBy(Belief belief, std::vector<PricedConfig>& priced) {
   std::stable_sort(priced.begin(), priced.end(),
                    [belief](const PricedConfig& a, const PricedConfig& b) { return a.*belief < b.*belief; });

@@ -31,9 +31,9 @@ Borders BordersOf(const KeyLine& line, const Chooser& chooser);
 // A chooser's borders compared with the best, over the lines whose best border lies inside the line.
 struct BorderResult {
   std::string chooser;
-  // Lines by border: LL's end and Simple's begin.
+  // Number of lines, for each of two borders: LL's end and Simple's begin.
   size_t lines[2] = {};
-  // Lines where the chooser's border is at most one place off.
+  // Number of lines where the chooser's border is at most one place off.
   size_t within_one_class[2] = {};
   // Mean over lines, and over the keys of a line, of ln(time with the chooser's borders / time with the best
   // borders).
@@ -43,20 +43,20 @@ struct BorderResult {
 std::vector<BorderResult> JudgeBorders(const std::vector<KeyLine>& lines,
                                        const std::vector<Chooser>& choosers);
 
-// How choices come about at a size that was never called before.
+// The result of one way to get choices at a size that was never called before.
 struct GrowthResult {
   std::string way;
   size_t changes = 0;
-  // Changes with a regret of at most 5 % from the first call on.
+  // Number of changes with a regret of at most 5 % from the first call on.
   size_t ready = 0;
-  // Changes still above 5 % after kProbingCalls calls.
+  // Number of changes with a regret still above 5 % after kProbingCalls calls.
   size_t never = 0;
   // The call from which on the regret is at most 5 %, at the third quartile of the changes.
   double p75_call = 0;
   // Mean over the changes and over their first kEarlyCalls calls. Trials are not counted.
   double early_regret = 0;
 };
-// The first calls of a new size that early_regret covers.
+// Number of the first calls of a new size that early_regret covers.
 inline constexpr int kEarlyCalls = 25;
 
 // Calls of `from` bytes become calls of `to` bytes; only the ratio matters.

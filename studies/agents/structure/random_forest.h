@@ -29,7 +29,7 @@ struct ForestSamples {
 struct ForestSettings {
   int trees = 40;
   int depth = 14;
-  // Rows of a leaf; smaller nodes are not divided.
+  // Least number of rows in a leaf; smaller nodes are not divided.
   size_t smallest_leaf = 4;
   // Number of rows of each tree. More rows would come from the same jobs and hardly differ, but cost minutes.
   size_t most_rows = 20'000;

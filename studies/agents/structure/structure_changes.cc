@@ -25,7 +25,7 @@ constexpr size_t kLeastCallsBefore = 512;
 // Number of random jobs that are tried before the search gives up.
 constexpr int kAttempts = 400;
 
-// Bytes.
+// Range of the bucket sizes, in bytes.
 constexpr int64_t kSmallestBucket = 4 << 10, kLargestBucket = 64 << 20;
 // Number of random jobs that are tried for a given size of buckets.
 constexpr int kBucketAttempts = 20;
@@ -207,7 +207,7 @@ ChangedJob JobWithBuckets(std::string_view framework, std::string_view family, i
 
 ChangeReport JudgeChanges(const Policy& policy, const std::vector<CallSequence>& quiet,
                           const std::vector<ChangedJob>& changed) {
-  // In the order of Detector.
+  // Names in the order of Detector.
   constexpr const char* kNames[] = {"LSTM's surprise", "new shape", "both"};
   ChangeReport report;
   for (const Detector detector : {kSurprise, kNewShape, kBoth}) {

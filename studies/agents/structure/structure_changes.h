@@ -43,7 +43,7 @@ struct DetectorResult {
   uint64_t quiet_calls = 0;
   uint64_t false_alarms = 0;
   uint64_t changes = 0;
-  // Changes that were noticed at the changed call or at the one after it.
+  // Number of changes that were noticed at the changed call or at the one after it.
   uint64_t seen_within_2 = 0;
   uint64_t seen_within_16 = 0;
 
@@ -62,7 +62,7 @@ struct BucketResult {
 // The network's surprise alone, new shapes alone, and both combined as in the policy.
 struct ChangeReport {
   std::vector<DetectorResult> detectors;
-  // Sizes from 4 KiB to 64 MiB, every second power of two.
+  // One result for each size: every second power of two from 4 KiB to 64 MiB.
   std::vector<BucketResult> buckets;
 };
 

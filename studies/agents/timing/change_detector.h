@@ -29,7 +29,7 @@ class DetectorKind {
   virtual std::string name() const = 0;
   // A detector for one job.
   virtual std::unique_ptr<ChangeDetector> Make(double threshold) const = 0;
-  // Where a search for a threshold starts. It is positive.
+  // The threshold from which a search for one starts. It is positive.
   virtual double usual_threshold() const = 0;
   // True if it names the regime. Others only report whether transfers or arrivals changed.
   virtual bool tells_regimes() const { return false; }

@@ -9,7 +9,7 @@ namespace dynamiccl::agents {
 
 // The ratio of times from which on an alarm is right (docs/guard.md: 10 %).
 inline constexpr double kRealChange = 1.1;
-// Calls that are compared on either side.
+// Number of calls that are compared on each side of the alarm.
 inline constexpr size_t kAroundAlarm = 200;
 
 // Compares the kAroundAlarm calls from `call` on with as many calls that end kAroundAlarm before it. A

@@ -22,7 +22,7 @@ namespace {
 
 // The largest norm of the gradients, which bounds an occasional explosion.
 constexpr double kGradientNorm = 1.0;
-// Rows of all gates.
+// Number of rows of all four gates.
 constexpr int kGates = 4 * kHeadHidden;
 // Calls after an event at which nobody could recognise it yet. They carry no label.
 constexpr size_t kUnlabelled = 4;

@@ -13,7 +13,7 @@
 
 namespace dynamiccl::agents {
 
-// Inputs, hidden units and classes of the network.
+// Number of inputs, hidden units and classes of the network.
 inline constexpr int kHeadInputs = 6;
 inline constexpr int kHeadHidden = 24;
 inline constexpr int kHeadClasses = kRegimes;
@@ -46,9 +46,9 @@ HeadInput InputOf(const CallResidual& residual);
 struct HeadTraining {
   uint64_t seed = 1;
   int iterations = 600;
-  // Windows of a batch.
+  // Number of windows in a batch.
   int batch = 32;
-  // Calls of a window.
+  // Number of calls in a window.
   int length = 192;
   double learning_rate = 1e-2;
 };

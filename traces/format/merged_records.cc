@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MergeTraces gets outlines: the sections' descriptions with only the records that it reads or changes. A
-// pass over the sources replaces their descriptions and these records by those of the merged outlines.
+// pass over the sources replaces the sections' descriptions, and these records, by those of the merged
+// outlines.
 #include "traces/format/merged_records.h"
 
 #include <algorithm>

@@ -19,7 +19,7 @@ namespace {
 
 // The windows of all rings together hold this many records, which take 8 MiB.
 constexpr size_t kWindows = 1 << 17;
-// The least and the largest number of records that a window holds behind the one that is passed on next.
+// The least and the largest number of records that a window holds after the record that is passed on next.
 constexpr size_t kLeastAhead = 16;
 constexpr size_t kMostAhead = 4096;
 // The average number of places by which a record may move when it is sorted in. If records move farther, they

@@ -11,7 +11,7 @@ namespace dynamiccl {
 // Converts the times of one section. The conversion is linear between the section's two anchors (opened,
 // closed_at), which removes offset and drift of the process's own clock. Two errors remain: the difference
 // between the real-time clocks of the hosts, and the reading of an anchor, which takes two clock reads (below
-// 1 us). A killed process leaves one anchor; its drift is unknown and not corrected.
+// 1 us). A killed process leaves only one anchor; the drift is then unknown and not corrected.
 class SectionClock {
  public:
   explicit SectionClock(const TraceSection& section);

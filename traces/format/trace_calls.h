@@ -59,9 +59,9 @@ struct CallInterval {
   int64_t start = 0, end = 0;
 };
 
-// Tells when the calls of a section ran, which it takes in order of issue. A call runs after it was issued,
-// and after the previous call on its communicator and stream. A call without a duration (below 0) has an
-// empty interval.
+// Tells when the calls of a section ran. Takes these calls in order of issue. A call runs after it was
+// issued, and after the previous call on its communicator and stream. A call without a duration (below 0) has
+// an empty interval.
 class CallIntervals {
  public:
   CallInterval Take(uint32_t communicator, uint32_t stream, int64_t issued_ns, int64_t duration_ns);

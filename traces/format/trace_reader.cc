@@ -19,7 +19,7 @@ namespace {
 // Reads one section: its header, then its segments.
 class SectionParser {
  public:
-  // `newest` limits how many records are read of each ring: the newest ones.
+  // At most `newest` records of each ring are read: the newest ones.
   SectionParser(std::span<const std::byte> bytes, size_t offset, TraceReading reading, uint64_t newest)
       : bytes_(bytes.subspan(offset)), strict_(reading == TraceReading::kStrict), newest_(newest) {}
 

@@ -85,7 +85,7 @@ std::vector<FlatSlice> InOrderOfArrival(const ModelShape& model, bool reverse) {
   return slices;
 }
 
-// Issues one Reduce for each run of consecutive elements in the bucket that belongs to one rank.
+// Issues one Reduce for each sequence of consecutive elements in the bucket that belong to the same rank.
 void ReduceToOwners(const Bucket& bucket, std::span<const FlatSlice> slices, const GeneratorInput& input,
                     OperationList& list) {
   const int64_t part = FlatElements(input) / input.world.data;

@@ -154,7 +154,7 @@ std::vector<BufferBucket> BucketsOf(const GeneratorInput& input) {
   return buckets;
 }
 
-// Writes the operations of one step, and keeps how far the step has come in the gradient buffer.
+// Writes the operations of one step, and remembers how far the step has come in the gradient buffer.
 class StepWriter {
  public:
   StepWriter(const GeneratorInput& input, OperationList& list)

@@ -66,8 +66,8 @@ Phase PhaseOf(std::string_view stage) {
   return stage.starts_with("step") ? Phase::kOptimizer : Phase::kUnknown;
 }
 
-// Reads line by line into a section. Import makes one for each file and uses it on one thread. The first
-// wrong line ends the import.
+// Reads line by line into a section. Import() makes one such object for each file and uses it on one thread.
+// The first wrong line ends the import.
 class TableParser {
  public:
   // If `check` is true, durations that contradict their bandwidths are left out.

@@ -37,8 +37,8 @@ constexpr std::array<std::string_view, kColumns> kNames = {
     "topology", "collective", "ranks", "nodes", "bytes", "algorithm", "protocol", "channels", "us"};
 constexpr Column kRequired[] = {kCollective, kRanks, kBytes, kTime};
 
-// Reads line by line into a measurement file. Import makes one for each file and uses it on one thread. The
-// first wrong line ends the import.
+// Reads line by line into a measurement file. Import() makes one such object for each file and uses it on one
+// thread. The first wrong line ends the import.
 class TableParser {
  public:
   // Topologies are named after the file at `path`, and errors contain the path.

@@ -146,8 +146,8 @@ struct LoggedCall {
   }
 };
 
-// Reads a log line by line. Import makes one for each file and uses it on one thread. Lines of other programs
-// are skipped; a line of the logger that does not parse ends the import.
+// Reads a log line by line. Import() makes one such object for each file and uses it on one thread. Lines of
+// other programs are skipped; a line of the logger that does not parse ends the import.
 class LogParser {
  public:
   LogParser(const std::string& path, const ImportOptions& options)
@@ -214,7 +214,7 @@ class LogParser {
     if (operation.tells_ranks && algorithm && bus) ranks_.Take(*algorithm, *bus);
   }
 
-  // The number of ranks by the bandwidths, else the stated one; 0: not known.
+  // The number of ranks that follows from the bandwidths, else the stated number; 0: not known.
   int32_t Ranks() const { return ranks_.ranks() > 0 ? ranks_.ranks() : stated_size_; }
 
   // NCCL's total. DeepSpeed logs the bytes of one rank for an all-gather, and the total for the others.
@@ -223,8 +223,8 @@ class LogParser {
     return call.bytes * static_cast<uint64_t>(gathers ? std::max(Ranks(), 1) : 1);
   }
 
-  // Removes the bandwidths if most calls that can be checked contradict them, because another release
-  // computes them otherwise. Returns how many calls contradict theirs.
+  // Removes the bandwidths if they contradict most of the calls that can be checked, because the file's
+  // release then computes bandwidths in another way. Returns how many calls contradict their bandwidths.
   uint64_t CheckBandwidths() {
     const auto contradictions = std::count_if(
         calls_.begin(), calls_.end(), [this](const LoggedCall& call) { return call.Contradicts(Ranks()); });

@@ -53,7 +53,7 @@ std::vector<int64_t> RanksIn(JsonValue value) {
 }
 
 // The number after the last "rank" in the file's name, as PyTorch names dumps ("nccl_trace_rank_3"). At most
-// one character may stand between the two. -1 without such a number.
+// one character may stand between the word and the number. -1 without such a number.
 int64_t RankOfFile(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
   const size_t rank = name.rfind("rank");
@@ -63,8 +63,8 @@ int64_t RankOfFile(const std::string& path) {
   return JsonInteger(std::string_view(name).substr(begin, end - begin)).value_or(-1);
 }
 
-// Reads one dump and builds its section. The path must outlive it. Entries of other backends and entries that
-// move no data are counted and left out; broken JSON ends the import.
+// Reads one dump and builds its section. The path must outlive the object. Entries of other backends and
+// entries that move no data are counted and left out; broken JSON ends the import.
 class Dump {
  public:
   Dump(const std::string& path, const ImportOptions& options)

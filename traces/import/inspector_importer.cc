@@ -40,8 +40,8 @@ constexpr CallKeys kCollectiveKeys = {
 constexpr CallKeys kPeerKeys = {"p2p_perf",       "p2p",          "p2p_msg_size_bytes", "p2p_exec_time_us",
                                 "p2p_algobw_gbs", "p2p_start_ts", "p2p_timing_source"};
 
-// Reads one log into a ProfiledProcess. The path must outlive it. Calls of an unknown kind are counted and
-// left out. A line that is not JSON ends the import, unless it is an incomplete last line.
+// Reads one log into a ProfiledProcess. The path must outlive the object. Calls of an unknown kind are
+// counted and left out. A line that is not JSON ends the import, unless it is an incomplete last line.
 class InspectorLog {
  public:
   explicit InspectorLog(const std::string& path) : path_(path) {

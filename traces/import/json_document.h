@@ -80,7 +80,7 @@ class JsonValue {
   uint32_t index_ = 0;
 };
 
-// Parses one text after another. Parsing a new text makes the values of the text before invalid.
+// Parses one text after another. Parsing a new text invalidates the values of the previous text.
 class JsonDocument {
  public:
   // The value of the whole text; nothing where it is not JSON, or longer than 4 GiB.

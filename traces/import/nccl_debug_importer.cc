@@ -44,10 +44,10 @@ struct LoggedCommunicator {
 // A call and the fields by which it is joined with others.
 struct LoggedCall {
   ImportedCall call;
-  // The number opCount of the line. In older releases all calls of a group have the same; in newer ones each
-  // call has its own.
+  // The number opCount of the line. In older releases all calls of a group have the same number; in newer
+  // ones each call has its own.
   uint64_t operation = 0;
-  // Number of the block of consecutive calls without a TUNING line between them.
+  // The number of the call's block. A block consists of consecutive calls without a TUNING line between them.
   uint64_t block = 0;
   size_t communicator = 0;  // index of its LoggedCommunicator
   int32_t n_ranks = 1;
@@ -172,7 +172,7 @@ class LoggedRank {
     return logged.n_ranks > 1 && logged.call.issued.call.collective < Collective::kSendRecv;
   }
 
-  // Adds the call to its group; if NCCL chooses for it, it then waits for its choice.
+  // Adds the call to its group. If NCCL chooses a config for such a call, the call then waits for its choice.
   void AppendTo(size_t group, LoggedCall logged) {
     groups_[group].push_back(calls_.size());
     if (HasChoice(logged)) waiting_.push_back(calls_.size());
@@ -294,8 +294,8 @@ class LoggedRank {
   std::deque<size_t> waiting_;  // indices of the latest collectives without a choice
 };
 
-// Distributes the lines of a log to its ranks. Import makes one for each file. Lines of other programs are
-// skipped, and a log without a single call is an error.
+// Distributes the lines of a log to its ranks. Import() makes one such object for each file. Lines of other
+// programs are skipped, and a log without a single call is an error.
 class LogParser {
  public:
   void Take(std::string_view text) {

@@ -59,7 +59,7 @@ struct SeenCall {
 };
 
 // The part that both forms share: it builds calls from the fields of events, and a trace from all calls. One
-// object reads one file; the path must outlive it. A call with a wrong field ends the import.
+// object reads one file; the path must outlive the object. A call with a wrong field ends the import.
 class ProfilerFile {
  public:
   ProfilerFile(const std::string& path, const ImportOptions& options)

@@ -28,9 +28,9 @@ struct ResultHalf {
 constexpr ResultHalf kHalves[] = {{"out_of_place", "out_of_place_per_iter", ""},
                                   {"in_place", "in_place_per_iter", " in-place"}};
 
-// Reads a document of nccl-tests' -J: args, env, devices, results. The path must outlive it. Results are read
-// as a stream, and kept as numbers until the document's end, because the members that describe the run may
-// follow the results. A result without a size ends the import; one without a time is counted.
+// Reads a document of nccl-tests' -J: args, env, devices, results. The path must outlive the object. Results
+// are read as a stream, and kept as numbers until the document's end, because the members that describe the
+// run may follow the results. A result without a size ends the import; one without a time is counted.
 class JsonResults {
  public:
   JsonResults(const std::string& path, const ImportOptions& options)

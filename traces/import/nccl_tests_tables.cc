@@ -89,8 +89,8 @@ bool AreResults(const Places& places) {
          (places[kOutTime] >= 0 || (places[kTime] >= 0 && places[kInPlace] >= 0));
 }
 
-// Reads a table line by line. The path must outlive it. The first wrong line ends the import; a missing time
-// is counted.
+// Reads a table line by line. The path must outlive the object. The first wrong line ends the import; a
+// missing time is counted.
 class TableResults {
  public:
   // If `check` is true, durations that contradict their bandwidths are left out.

@@ -109,8 +109,8 @@ std::optional<DataType> TypeOfTensors(JsonValue types) {
   return DataTypeOfPyTorch(std::string_view(text).substr(begin, text.find(')', begin) - begin));
 }
 
-// Reads one trace and builds its section. The path must outlive it. Nodes that move no data are counted and
-// left out; broken JSON ends the import.
+// Reads one trace and builds its section. The path must outlive the object. Nodes that move no data are
+// counted and left out; broken JSON ends the import.
 class ExecutionTrace {
  public:
   ExecutionTrace(const std::string& path, const ImportOptions& options)

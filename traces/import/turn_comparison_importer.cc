@@ -22,8 +22,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Standard errors on each side of a 95 % interval, and the least standard error of an effect, as `ab
-// --effects` has them.
+// Half-width of a 95 % interval in standard errors, and the least standard error of an effect; both as in `ab
+// --effects`.
 constexpr double kErrorsOfInterval = 1.96;
 constexpr double kLeastError = 0.001;
 // Ranks of a job that the file does not state, and channels of its communicators (hostccl's default).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that DynamICCL's text formats share: one JSON object per line, and an end line with a count and
-// a hash. A cut or damaged file is therefore never taken for a complete one. Private to traces/format, because it
-// shows nlohmann's types.
+// The parts that DynamICCL's text formats share: one JSON object per line, and an end line with a count and a
+// hash. A cut or damaged file is therefore never taken for a complete one. Private to traces/format, because
+// it shows nlohmann's types.
 //
 // A file is
 //   {"magic":"dynamiccl-trace","version":1, ...}

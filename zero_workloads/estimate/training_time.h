@@ -12,7 +12,7 @@ struct TrainingRun {
   // True if the backward pass computes every block again from its checkpoint.
   bool recomputes = true;
   double devices = 1;
-  // Floating-point operations in a second that one device reaches in training.
+  // Floating-point operations per second that one device reaches in training.
   double operations_a_second = 0;
 };
 

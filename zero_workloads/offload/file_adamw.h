@@ -43,8 +43,8 @@ class FileAdamW final : public AdamW {
   struct Buffer {
     // Room for one sub-group of each state.
     AdamWStates states;
-    // The transfer of this buffer that is in progress; at most one of the two is valid. Its result is the
-    // time that the transfer took, in nanoseconds.
+    // The transfer of this buffer that is in progress; at most one of the two futures is valid. Its result is
+    // the time that the transfer took, in nanoseconds.
     std::future<int64_t> reading, writing;
   };
 

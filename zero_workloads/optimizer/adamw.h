@@ -40,7 +40,7 @@ struct AdamWStates {
 // another, so that the caller can use the new values of one sub-group while the next one is computed.
 struct SubGroups {
   // The first element of each sub-group, in falling order; the first sub-group reaches to the last element.
-  // FileAdamW ignores this and has sub-groups of its own. Empty means one sub-group.
+  // If the list is empty, there is one sub-group. FileAdamW ignores the list and has its own sub-groups.
   std::vector<int64_t> begins;
   // Called in the step after each sub-group: all elements from `begin` on have their new values. An empty
   // function is not called.

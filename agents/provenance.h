@@ -43,8 +43,8 @@ struct Provenance {
 
 // Reads the file and returns its SHA-256. Returns kNotFound, with a hint, if the file cannot be read.
 Result<InputFile> HashInput(const std::string& kind, const std::string& path);
-// The text that the policy file stores. Inputs appear with their file names only. If it would be too long for
-// a policy file, the earliest trainings are left out.
+// The text that the policy file stores. Inputs appear with their file names only. If the text would be too
+// long for a policy file, the earliest trainings are left out.
 std::string FormatProvenance(const Provenance& provenance);
 // The inverse of FormatProvenance. Unknown lines are ignored, and so are inputs of kind "policy".
 Provenance ParseProvenance(const std::string& text);

@@ -15,7 +15,8 @@ namespace dynamiccl::agents {
 // One measured effect.
 struct EffectSample {
   EffectInputs inputs{};
-  // log2(step's time with the config / with NCCL's choice), and the standard error of this number.
+  // log2(step's time with the config / step's time with NCCL's choice), and the standard error of this
+  // number.
   double octaves = 0;
   double error = 0;
   // Name of the fabric. Effects of one fabric are held out together.

@@ -28,7 +28,7 @@ struct EffectTrainingSettings {
 EffectNetworks TrainEffects(const std::vector<EffectSample>& samples, const EffectTrainingSettings& settings);
 
 // A sample's effect as predicted by networks that saw no sample of its fabric, in octaves. `known` is false
-// if an input lies outside of what they saw.
+// if an input lies outside of the inputs that these networks saw.
 struct HeldOutEffect {
   double octaves = 0;
   bool known = false;

@@ -111,7 +111,7 @@ class Evaluation {
     for (const TimedCell& cell : system_.cells) {
       if (!is_left_out(cell)) others.push_back(cell);
     }
-    // Without the left-out cells it may be unknown how many ranks a node has. Such a group cannot be
+    // Without the left-out cells it may be unknown how many ranks a node has. The group then cannot be
     // predicted.
     if (others.empty() || RanksPerNode(others) != ranks_per_node_) return {};
     DYNAMICCL_TRY(const System fitted, FitSystem(system_.name, others, options_));

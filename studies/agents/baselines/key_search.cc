@@ -46,7 +46,7 @@ struct Trial {
 // (src/decision/guard/guarded_key.cc), whose test for adoption is stricter.
 constexpr int kLeastPairs = 5;
 constexpr int kMaxPairs = 40;
-// Pairs after which a candidate may be dropped as hopeless, or as futile.
+// Number of pairs after which a candidate may be dropped as hopeless, or as futile.
 constexpr int kHopelessPairs = 2, kFutilePairs = 8;
 // A candidate is dropped if it is 10 % slower, or later if it is not at least 1 % faster. Both are log2.
 constexpr double kHopeless = 0.144, kFutile = -0.0144;

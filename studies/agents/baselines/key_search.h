@@ -21,7 +21,7 @@ struct ChoiceFrom {
 // cost model's best. Later trials come four at a time, from the configurations that look promising after the
 // measurements so far (FurtherCandidates).
 //
-// A trial is left out if the last 20 calls would with it take over a tenth longer than with NCCL's choice. If
+// A trial is left out if it would make the last 20 calls take over a tenth longer than with NCCL's choice. If
 // `policy` is null, only the cost model is used. Configurations that were not measured are not tried. If
 // `first` is such a configuration, it counts as the default.
 std::vector<ChoiceFrom> SearchKey(const Policy* policy, CalledKey& called, const CollectiveConfig& first);

@@ -138,7 +138,7 @@ JudgedPredictor Judge(const std::string& name, const KnownEffects& known, const 
   return judged;
 }
 
-// Sets the number of jobs, and the mean of what each measured as the fastest.
+// Sets the number of jobs, and the mean effect of the configs that the jobs measured as the fastest.
 void SetBest(const KnownEffects& known, EffectStudy& study) {
   std::map<decltype(JobOf(known.measured[0])), double> best;
   for (const MeasuredEffect& effect : known.measured) {

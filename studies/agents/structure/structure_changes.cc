@@ -146,7 +146,8 @@ void AddChanged(const Policy& policy, const ChangedJob& job, DetectorResult& res
   result.seen_within_16 += SeenWithin(flags, job, 16) ? 1 : 0;
 }
 
-// A transformer that fills some dozens of such buckets. Most of its tensors are no larger than one bucket.
+// Returns a transformer that fills some dozens of buckets of this size. Most of its tensors are no larger
+// than one bucket.
 std::string ModelFor(std::string_view family, int64_t bucket, std::mt19937_64& random) {
   const auto layers = static_cast<int64_t>(2 + random() % 6);
   const auto elements = static_cast<double>(bucket * (4 << random() % 3));

@@ -27,11 +27,11 @@ struct ChangedJob {
 // A random job of the framework whose buckets (or micro-batch) become 2 to 8 times larger or smaller after
 // some steps. Throws std::logic_error for frameworks without such a setting.
 ChangedJob RandomChangedJob(std::string_view framework, std::string_view family, std::mt19937_64& random);
-// The frameworks that have such a setting.
+// The frameworks that have a setting of this kind.
 std::vector<std::string_view> ChangeableFrameworks();
 
-// The same with buckets of `before` bytes and then of `after` bytes, on a model that fills several buckets of
-// either size. `changed` is 0 if no job was found whose calls differ.
+// Like RandomChangedJob, with buckets of `before` bytes and then of `after` bytes, on a model that fills
+// several buckets of either size. `changed` is 0 if no job was found whose calls differ.
 ChangedJob JobWithBuckets(std::string_view framework, std::string_view family, int64_t before, int64_t after,
                           std::mt19937_64& random);
 // The frameworks whose buckets have a size.

@@ -63,7 +63,7 @@ struct DetectorStudy {
   std::array<std::array<uint64_t, kRegimes>, kTimingEvents> said{};
 };
 
-// One kind at several thresholds. It shows what one false alarm fewer costs in calls.
+// One kind at several thresholds. It shows how many calls of delay one false alarm fewer costs.
 struct OperatingCurve {
   std::string name;
   // By ascending threshold.
@@ -94,7 +94,7 @@ struct TimingStudySettings {
   int head_iterations = 600;
   // Number of streams of each event and factor.
   int simulated = 120;
-  // Quiet calls of modelled noise for setting thresholds. Judging uses as many again.
+  // Number of quiet calls of modelled noise for setting thresholds. Judging uses the same number again.
   uint64_t modelled_quiet_calls = 200'000;
 };
 

@@ -71,8 +71,8 @@ struct TrainingData {
   std::vector<EffectSample> effects;
 };
 
-// Reads the measurements. Fails if they have no times, unless a policy that has learnt from times is given
-// and they have effects. Says what cannot be held out because no file has it.
+// Reads the measurements. Fails if they have no times, except if they have effects and a policy that has
+// learnt from times is given. Says what cannot be held out because no file has it.
 Result<TrainingData> ReadTrainingData(const TrainSettings& settings, TrainingAccount& account) {
   for (const std::string& path : settings.measurements) {
     DYNAMICCL_TRY(const InputFile input, HashInput("measurements", path));

@@ -131,8 +131,8 @@ class RankSchedule {
     for (int32_t step = 0; step < steps; ++step) Next({Send(bytes, own_ + 1), Receive(bytes, own_ - 1)});
   }
 
-  // Passes the data from the rank at place 0 to the one at the last place. A Broadcast begins at the root, a
-  // Reduce ends there.
+  // Passes the data from the rank at place 0 to the rank at the last place. A Broadcast begins at the root, a
+  // Reduce ends at the root.
   void Chain(uint64_t bytes, int32_t place) {
     if (place > 0) Next({Receive(bytes, own_ - 1)});
     if (place + 1 < of_) Next({Send(bytes, own_ + 1)});

@@ -25,7 +25,7 @@ struct BucketPart {
 };
 
 // Number of elements of a unit with padding: each parameter starts on a cache line. `parameters` holds the
-// elements of each of its parameters.
+// elements of each parameter of the unit.
 int64_t FlatElements(std::span<const int64_t> parameters);
 
 // The arrangement of a rank's shards: one after another, last unit first, because gradients arrive in that

@@ -302,7 +302,7 @@ class Conversion {
     return section;
   }
 
-  // The backend of the first call that is not of NCCL.
+  // The backend of the first call that is not one of NCCL.
   std::string Backend() const {
     const std::string& name = file_.others.front().name;
     return name.substr(0, name.find(':'));

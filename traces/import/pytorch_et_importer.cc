@@ -237,8 +237,8 @@ class ExecutionTrace {
     if (!comm.out_elements) comm.out_elements = ElementsOfShapes(outputs.shapes);
   }
 
-  // Fills in rank and group. A group without a name is numbered by its first use. Its address has a meaning
-  // in that process only, but all ranks agree on the order in which groups are first used.
+  // Fills in rank and group. A group without a name is numbered by its first use: a group's address has a
+  // meaning in its own process only, but all ranks agree on the order in which groups are first used.
   void FillGroup(const Attributes& attributes, const Arguments& inputs, size_t place, CommNode& comm) {
     if (place >= 1) comm.rank = inputs.values[place - 1].Integer().value_or(-1);
     comm.group_size =

@@ -120,7 +120,7 @@ inline int64_t IntegerOf(JsonValue json, std::string_view key, int64_t otherwise
 
 // Returns the number of elements of all tensors together: [[3,4],[5]] -> 17, [[]] -> 1 (a scalar). Tensors in
 // nested lists count too. Only the first `tensors` values are read. Returns nothing if there is no tensor, if
-// a value is no shape, if more than 64 lists are nested, and beyond 2^62.
+// a value is no shape, if more than 64 lists are nested, or if the number is above 2^62.
 std::optional<int64_t> ElementsOfShapes(JsonValue shapes, size_t tensors = SIZE_MAX);
 
 }  // namespace dynamiccl

@@ -22,7 +22,8 @@ enum class BufferMemory {
   kWindow,
 };
 
-// The memory that a user names "ordinary", "registered" or "window"; other words throw std::logic_error.
+// Returns the memory for a user's word: "ordinary", "registered" or "window". Other words throw
+// std::logic_error.
 BufferMemory BufferMemoryOf(const std::string& word);
 
 // Returns a tensor of `elements` undefined elements for collectives of `group`. All ranks of the group make

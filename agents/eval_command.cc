@@ -31,7 +31,8 @@ struct TrainingSplit {
   }
 };
 
-// Returns whether the policy's training, or one from which it went on, read this file.
+// Returns whether this file was read by the policy's training, or by an earlier training from which it went
+// on.
 Result<bool> WasRead(const std::vector<Provenance>& trainings, const std::string& kind,
                      const std::string& path) {
   DYNAMICCL_TRY(const InputFile file, HashInput(kind, path));
@@ -82,7 +83,8 @@ std::vector<Chooser> PlainChoosers(const Policies& policies, const std::vector<S
   return choosers;
 }
 
-// The split of the keys and the intervals over seeds hold only for policies of one training.
+// Returns an error unless all policies are of one training: the split of the keys and the intervals over
+// seeds do not hold for others.
 Status CheckOneTraining(const EvalSettings& settings, const Policies& policies) {
   const Policy& first = *policies.front();
   for (size_t i = 1; i < policies.size(); ++i) {

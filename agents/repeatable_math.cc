@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products are compiled twice, for AVX2 and for every x86-64 processor. Vectors run along columns, which
-// are sums of their own, and no multiplication is contracted with an addition, so both give the same bits.
+// The products are compiled twice, for AVX2 and for every x86-64 processor. Vectors run along columns, and
+// each column is a sum of its own. No multiplication is contracted with an addition. Both versions therefore
+// give the same bits.
 #include "agents/repeatable_math.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic for trainings that gives the same bits on every x86-64 processor with AVX2 and with any number
-// of threads. LibTorch's matrix products and its roots, logarithms and tanh do not: they are MKL's, whose
-// kernels depend on the processor's maker and model. Trainings use none of them.
+// of threads. LibTorch's matrix products, roots, logarithms and tanh differ between processors: they come
+// from MKL, whose kernels depend on the processor's maker and model. Trainings use none of them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,8 +13,8 @@ namespace dynamiccl::agents {
 
 // Returns true if this processor has AVX2, with which results are equal on all processors.
 bool HasAvx2();
-// Makes LibTorch's own kernels use AVX2, also where the processor has more, or plain code where it has less.
-// A program calls this before its first operation on tensors, since LibTorch chooses its kernels then.
+// Makes LibTorch's own kernels use AVX2, even if the processor has more, and plain code if it has less. A
+// program calls this before its first operation on tensors, since LibTorch chooses its kernels then.
 void UseRepeatableKernels();
 
 // Matrices in row-major order: [rows, inner] times [inner, columns].

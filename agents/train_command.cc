@@ -71,8 +71,8 @@ struct TrainingData {
   std::vector<EffectSample> effects;
 };
 
-// Reads the measurements. Fails if they have no times, unless a policy that has learnt from times is given
-// and they have effects. Says what cannot be held out because no file has it.
+// Reads the measurements. Fails if they have no times, except if they have effects and a policy that has
+// learnt from times is given. Says what cannot be held out because no file has it.
 Result<TrainingData> ReadTrainingData(const TrainSettings& settings, TrainingAccount& account) {
   for (const std::string& path : settings.measurements) {
     DYNAMICCL_TRY(const InputFile input, HashInput("measurements", path));
@@ -286,14 +286,15 @@ void WidenDomain(const PolicyTensors& old, PolicyTensors& tensors) {
   }
 }
 
-// A part of a policy: its name in the JSON, and as the user reads it.
+// A part of a policy: its name in the JSON, and its name in messages to the user.
 struct PolicyPart {
   const char* name;
   const char* text;
 };
 
 // Says which parts of the policy `base` a training with --from keeps, which it trains further, and which it
-// replaces. Networks for effects always begin anew: the effects that the old ones saw are not in the policy.
+// replaces. Networks for effects always begin anew, because the policy does not store the effects from which
+// the old ones learnt.
 void SayWhatIsKept(const TrainSettings& settings, const std::string& from, const TrainingData& data,
                    const PolicyTensors& base, TrainingAccount& account) {
   Json kept = Json::array(), trained = Json::array(), replaced = Json::array();

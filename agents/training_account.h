@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training reports to the user as lines, to the policy that stores some of these lines, and as JSON.
+// The reports of one training: lines for the user, the lines among them that the policy stores, and the JSON.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace dynamiccl::agents {
 
 using Json = nlohmann::ordered_json;
 
-// Collects the reports of one training. One thread.
+// Collects the reports of one training, on one thread.
 struct TrainingAccount {
   Provenance provenance;
   Json json = {{"schema", 1}};

@@ -89,9 +89,9 @@ def find_elsewhere(given, store):
 
 
 def run(given, cell, arm, seed, store):
-    """Returns in ms the means of all steps and of the first ones, the median of the last fifth, means of --windows.
+    """Returns, in ms, the mean of all steps, the mean of the first ones, the median of the last fifth, then --windows.
 
-    `store` is the path of this turn's site store.
+    There is a mean for each of --windows. `store` is the path of this turn's site store.
     """
     preset, stage = cell.rsplit("/", 1)
     with tempfile.TemporaryDirectory() as folder:

@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint64_t kOperatorsPerCollective = 200;
 constexpr uint64_t kRanks = 8;
-constexpr uint64_t kSizes = 21;  // in a run of nccl-tests
+constexpr uint64_t kSizes = 21;  // number of sizes in a run of nccl-tests
 constexpr uint64_t kIterations = 20;
 
 // The events of the i-th operator, in PyTorch's layout.

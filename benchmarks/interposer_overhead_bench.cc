@@ -42,7 +42,7 @@ struct Options {
   bool child = false;
 };
 
-// Nanoseconds: of one process (warm) or of one call (cold).
+// Nanoseconds of a call: the median of one process (warm), or a single call (cold).
 struct Sample {
   double call = -1;
   // The tuner's part of a cold call; 0 without a tuner.
@@ -98,7 +98,8 @@ void MeasureWarm(int calls, bool varied) {
   std::printf("%.2f 0\n", dynamiccl::Median(batches));
 }
 
-// Has the effect on caches of a job's work between two calls: it touches its own data and runs its own code.
+// Stands for a job's work between two calls: it touches its own data and runs its own code, which drives
+// other data and code out of the caches.
 class OtherWork {
  public:
   OtherWork() {

@@ -4,8 +4,8 @@
 
     PYTHONPATH=build/release/lib/python python3 benchmarks/torch_step_bench.py --ranks 2 --model 60M --json out.json
 
-A round times some steps of each. The program compares the two within a round, so that other load affects both. It
-prints medians over the rounds, the middle half of the rounds as noise, and the processors' time, which other load
+A round times some steps of each backend. The program compares the two within a round, so that other load affects both.
+It prints medians over the rounds, the middle half of the rounds as noise, and the processors' time, which other load
 changes little.
 """
 import argparse

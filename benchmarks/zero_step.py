@@ -3,8 +3,8 @@
 """Compares step time and memory of the ZeRO trainer with those of PyTorch's DDP and FSDP2, in turns.
 
 Every round runs each mode once on the same number of ranks, with one thread per rank and GPTs of equal shape. The modes
-are DDP and FSDP2 over gloo, the trainer's stages 0 to 3 over hostccl, and as many single ranks that do not communicate.
-The single ranks show the time of computing alone on the machine's shared memory.
+are DDP and FSDP2 over gloo, the trainer's stages 0 to 3 over hostccl, and equally many ranks that do not communicate.
+These ranks show the time of computing alone on the machine's shared memory.
 
 A mode's figure in a round is the median of its steps without the first ones. The program prints medians over rounds.
 For ratios it prints the median, least and greatest over rounds. Memory is the largest resident size of rank 0.
@@ -59,7 +59,7 @@ def reserve_port():
 
 
 def run_ranks(command, ranks, world):
-    """Runs the command `ranks` times, in a world of `world` ranks. Returns the peak resident bytes of the first."""
+    """Runs the command `ranks` times, in a world of `world` ranks. Returns the peak resident bytes of rank 0."""
     reserved, port = reserve_port()
     processes = []
     for rank in range(ranks):

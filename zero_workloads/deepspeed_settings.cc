@@ -87,7 +87,7 @@ constexpr Key kKeys[] = {
     {"wall_clock_breakdown", Meaning::kNoMatter},
 };
 
-// The reason that notes give for keys of fp16 without effect.
+// The reason that notes give for fp16 keys that have no effect.
 constexpr const char* kNoFp16 = "fp16 is not enabled";
 
 // Translates one document. JSON values of an unexpected type throw Json::exception, which
@@ -196,8 +196,9 @@ class DeepSpeedReader {
       file_.notes.push_back(fmt::format("{}: {}: makes no difference: {}", source_, key, reason));
   }
 
-  // Translates the keys of the loss scale. Those of a dynamic scale are translated beside a fixed one too,
-  // because the command line may have another; ineffective_options.h finds those that have no effect.
+  // Translates the keys of the loss scale. The keys of a dynamic scale are translated even if the file sets a
+  // fixed scale, because the command line may choose a dynamic one. ineffective_options.h finds the options
+  // that have no effect in the end.
   void ReadLossScale(bool fp16) {
     constexpr std::pair<const char*, const char*> kOptions[] = {
         {"fp16.loss_scale_window", "--loss-scale-growth"},
@@ -217,7 +218,7 @@ class DeepSpeedReader {
           {fmt::format("{}", std::exp2(Get("fp16.initial_scale_power", 16.0)))});
   }
 
-  // Translates a type that must be the model's or fp32.
+  // Translates a data type, which must be the model's type or fp32.
   Status ReadType(const std::string& name, const std::string& option, const std::string& model) {
     const std::string type = Get(name, std::string());
     if (type.empty()) return {};

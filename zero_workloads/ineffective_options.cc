@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table has a row for each option and each setting without which the option does nothing. Options of stage
-// 3 and of partitioned checkpoints may be given in every run, and so may the size of buckets where units need
-// none, because scripts pass these to all runs.
+// A table has a row for each option and each setting without which the option does nothing. The table lacks
+// options of stage 3 and of partitioned checkpoints, and the size of buckets: scripts pass these options to
+// all runs, also to those in which they do nothing.
 #include "zero_workloads/ineffective_options.h"
 
 namespace dynamiccl::zero {

@@ -12,10 +12,10 @@
 
 namespace dynamiccl::zero {
 
-// Examines the options for which `given` is true. An option is ineffective if these settings make it
-// meaningless, unless it states what happens anyway. Returns a sentence for each ineffective option in
-// `translated`, which has the options that were translated from a file of another program, with their places
-// in that file. Any other ineffective option is an error, with the reason and a hint.
+// Examines the options for which `given` is true. An option is ineffective if the other settings make it
+// meaningless, unless its value states what happens anyway. `translated` maps options that were translated
+// from a file of another program to their places in that file. Returns a sentence for each ineffective option
+// in `translated`. Any other ineffective option is an error, with the reason and a hint.
 Result<std::vector<std::string>> NotesOfIneffectiveOptions(
     const std::function<bool(const char* option)>& given,
     const std::map<std::string, std::string>& translated, const TrainingSettings& settings);

@@ -309,7 +309,7 @@ std::string UsageMessage(const CLI::App* app, const CLI::Error& error) {
 }
 
 // Appends the options of settings files to the arguments, and prints the files' notes on rank 0. `translated`
-// gets the options that a file of another program stands for.
+// receives the options that were translated from a file of another program.
 dynamiccl::Status AddSettingsFiles(const CLI::App& train, std::vector<std::string>* arguments,
                                    std::map<std::string, std::string>* translated) {
   DYNAMICCL_TRY(const dynamiccl::zero::RankEnvironment environment, dynamiccl::zero::ReadRankEnvironment());
@@ -324,7 +324,8 @@ dynamiccl::Status AddSettingsFiles(const CLI::App& train, std::vector<std::strin
 }
 
 // Applies a model preset and one of the ZeRO paper's configurations to options that were not given. Refuses a
-// preset that does not fit into memory, and options that do nothing; `translated` ones are noted on rank 0.
+// preset that does not fit into memory, and options that do nothing. Options in `translated` that do nothing
+// are not refused: rank 0 prints a note about each.
 dynamiccl::Status Complete(const CLI::App& train, const std::string& preset,
                            const std::map<std::string, std::string>& translated, TrainingSettings* settings) {
   const auto given = [&train](const char* option) { return train.count(option) > 0; };

@@ -40,7 +40,7 @@ struct StepReport {
 
 // The results of the whole run, after its last step.
 struct RunReport {
-  // Steps of this run, without those of the run from whose checkpoint it continued.
+  // Number of steps of this run. Steps before a resume, which an earlier run did, are not included.
   int64_t steps = 0;
   std::string parameters_sha256;
   // Bits per byte on the held-out text. Set only if the setting evaluate_at_end is true.

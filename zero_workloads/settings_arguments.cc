@@ -69,7 +69,7 @@ Status CheckOption(const CLI::App& command, const FileOption& option) {
                    is_flag ? "is true or false" : "has a value that is not true or false");
 }
 
-// True for an option --no-X whose opposite --X is a flag without a --no- form: the file sets the flag to
+// True if `option` is --no-X, and the command has a flag --X but no --no-X: the file sets the flag to
 // `false`. Such an option is left out of the arguments.
 bool LeavesFlagOut(const CLI::App& command, const FileOption& option) {
   if (option.option.rfind("--no-", 0) != 0 || command.get_option_no_throw(option.option) != nullptr)

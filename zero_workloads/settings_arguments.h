@@ -29,8 +29,8 @@ void AddSettingsFileOptions(CLI::App* command);
 
 // Appends the options of the settings files that the command line names. `arguments` are those of `command`,
 // without its name. An option that the command line has itself is not appended. It is an error if a key is no
-// option of the command, has a value where the option takes none, or has none where the option takes one. The
-// error names the place in the file. `world` is the number of ranks.
+// option of the command, has a value where the option takes none, or lacks a value where the option takes
+// one. The error names the place in the file. `world` is the number of ranks.
 Result<SettingsArguments> WithSettingsFiles(const CLI::App& command, std::vector<std::string> arguments,
                                             int world);
 

@@ -25,7 +25,8 @@ struct FileOptions {
   std::vector<FileOption> options;
   // Settings of the file that have no effect here, one sentence each.
   std::vector<std::string> notes;
-  // True if the file is another program's, so that its options are not the user's own words.
+  // True if the file belongs to another program. Its options are then translations and not the user's own
+  // words.
   bool translated = false;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which samples a step trains on. Their number is the requested one. With --batch auto, it is as many
-// as fit into the free memory of the rank that has least. The class also reports the amount of free memory
-// through src/annotate, where the tuner reads it.
+// Decides which samples a step trains on. Normally there are as many as requested. With --batch auto, there
+// are as many as fit into the free memory of the rank that has least. The class also reports the amount of
+// free memory through src/annotate, where the tuner reads it.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,7 @@ class TensorboardEvents {
 
   // Writes one event with all scalars of a step and flushes it, so that TensorBoard sees it at once.
   void Write(int64_t step, double wall_time, std::span<const Scalar> scalars);
-  // False once something could not be written.
+  // False after a write has failed.
   bool good() const { return file_.good(); }
   const std::filesystem::path& path() const { return path_; }
 

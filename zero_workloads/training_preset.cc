@@ -68,7 +68,8 @@ EstimateSettings EstimateSettingsOf(const TrainingSettings& settings) {
   run.blocks_in_unit = settings.blocks_in_unit();
   run.gradient_type = settings.reduce_type;
   if (settings.micro_steps == 1) return run;
-  // With the trainer's default, sums are local in stages 0 and 1, which is what "sharded" means there.
+  // The trainer's default is local sums in stages 0 and 1 and sharded sums in stages 2 and 3. The estimate's
+  // "sharded" means the same.
   run.accumulation = settings.accumulation == "local" ? "local" : "sharded";
   run.accumulation_type = settings.accumulation_type;
   return run;

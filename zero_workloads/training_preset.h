@@ -24,8 +24,8 @@ Status TakeModelPreset(const std::string& name, const std::function<bool(const c
 
 // Refuses a preset whose estimate (estimate/memory_estimate.h) exceeds the available memory. For each rank
 // this is --memory-cap or the device's memory. Without either, the host's available memory must suffice for
-// all ranks of this machine. `available_bytes` is the host's available memory. -1 means that it is unknown,
-// and then nothing is refused because of it.
+// all ranks of this machine. `available_bytes` is the host's available memory; with -1 (unknown), this last
+// check is left out.
 Status CheckPresetFits(const std::string& name, const TrainingSettings& settings, int world, int ranks_here,
                        int64_t available_bytes);
 

@@ -35,8 +35,9 @@ struct TrainingSettings {
   // With unit "block", the number of neighbouring blocks that form one unit.
   int64_t unit_blocks = 1;
   // Says how shards are summed and gathered. "collective" uses ReduceScatter and AllGather, "owner" one
-  // Reduce and one Broadcast for each rank's part, "all_reduce" AllReduce and AllGather. With "layer_owner"
-  // one rank owns a unit whole, to which one Reduce and from which one Broadcast goes.
+  // Reduce and one Broadcast for each rank's part, "all_reduce" AllReduce and AllGather. With "layer_owner",
+  // one rank owns each unit whole: one Reduce brings the unit's gradients to the owner, and one Broadcast
+  // sends its parameters from there.
   std::string exchange = "collective";
   // Number of ranks that compute one replica of the model together.
   int tensor_parallel = 1;
@@ -101,7 +102,7 @@ struct TrainingSettings {
   // The type that `dtype` names.
   at::ScalarType type() const;
   bool accumulates_locally() const;
-  // The number of units in a block, of which each is checkpointed by itself.
+  // The number of units in a block. Each unit is checkpointed by itself.
   int64_t units_in_block() const { return unit == "half_block" ? 2 : 1; }
   // The number of blocks whose parameters form a unit, for estimates.
   double blocks_in_unit() const {

@@ -23,7 +23,7 @@ struct TreeTrainingSettings {
 
 // True if this build can train trees.
 bool CanTrainTrees();
-// Returns name and version of the library that trains them; "no XGBoost" in a build without it.
+// Returns name and version of the library that trains the trees; "no XGBoost" in a build without it.
 std::string TreeLibrary();
 
 // Fills trees, tree_nodes and tree_leaves of `tensors`. Equal samples and seeds give equal trees. Returns

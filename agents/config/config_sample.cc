@@ -12,8 +12,9 @@ namespace {
 
 // The standard error of a cell's median for normal noise, in octaves: the standard deviation is 1.4826 times
 // the median absolute deviation, and a median's standard error is sqrt(pi / 2) = 1.2533 times that of a mean.
-// A single time has no deviation. Then the error follows from the difference to the other half of the
-// repeats, whose median absolute value over many cells is sqrt(2) / 1.4826 times the standard error.
+// A single measured time has no deviation. The error is then derived from its difference to the other half of
+// the repeats: over many cells, the median absolute value of this difference is sqrt(2) / 1.4826 times the
+// standard error.
 double ErrorOfMedian(const SweptConfig& swept) {
   const std::vector<float>& microseconds = swept.picks;
   if (microseconds.size() < 2)

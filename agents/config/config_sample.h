@@ -20,7 +20,7 @@ struct ConfigSample {
   // Weight of the sample's key in the training loss.
   double weight = 1;
   // Standard error of the measured median in octaves, estimated from the spread of its repeats. Estimates of
-  // cells with two or three repeats are rough; their median over many cells is not.
+  // cells with two or three repeats are rough, but the median of these estimates over many cells is reliable.
   double noise = 0;
 };
 

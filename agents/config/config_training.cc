@@ -178,8 +178,8 @@ ConfigNetworks InitialNetworks(const EnsembleShape& shape, at::Generator& genera
   ConfigNetworks networks;
   networks.weights_1 = Uniform({kEnsemble, hidden, shape.inputs}, shape.used, generator);
   networks.weights_2 = Uniform({kEnsemble, hidden, hidden}, hidden, generator);
-  // The last layer starts with small weights, so that an untrained ensemble predicts nearly what the cost
-  // model says, or that a config changes nothing.
+  // The last layer starts with small weights. An untrained ensemble of times then predicts nearly what the
+  // cost model says, and one of effects predicts nearly no change.
   networks.weights_3 = Uniform({kEnsemble, hidden}, hidden, generator) * 0.1;
   networks.bias_1 = at::zeros({kEnsemble, hidden});
   networks.bias_2 = at::zeros({kEnsemble, hidden});

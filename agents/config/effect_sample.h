@@ -15,7 +15,8 @@ namespace dynamiccl::agents {
 // One measured effect.
 struct EffectSample {
   EffectInputs inputs{};
-  // log2(step's time with the config / with NCCL's choice), and the standard error of this number.
+  // log2(step's time with the config / step's time with NCCL's choice), and the standard error of this
+  // number.
   double octaves = 0;
   double error = 0;
   // Name of the fabric. Effects of one fabric are held out together.
@@ -30,7 +31,8 @@ std::vector<EffectSample> EffectSamplesOf(const std::vector<MeasurementFile>& fi
 
 // Returns the samples without the inputs that a job leaves unknown when it asks about a config: bytes, role,
 // phase, memory and exposed share. A job asks about all of its large calls together (PredictedEffectOf in
-// src/decision/guard/expected_effect.h). Networks that had seen known values alone would answer no job.
+// src/decision/guard/expected_effect.h). Networks that were trained only on samples with known inputs could
+// not answer such a question.
 std::vector<EffectSample> AsJobsAsk(std::vector<EffectSample> samples);
 
 // Returns the subject of a measured effect on a fabric.

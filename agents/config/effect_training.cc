@@ -42,7 +42,7 @@ at::Tensor InputsOf(const std::vector<EffectSample>& samples) {
 }
 
 template <typename ValueOf>
-// One number for each sample.
+// Returns a column of numbers, one for each sample.
 at::Tensor Column(const std::vector<EffectSample>& samples, ValueOf value_of) {
   at::Tensor column = at::empty({static_cast<int64_t>(samples.size())});
   std::transform(samples.begin(), samples.end(), column.data_ptr<float>(),
@@ -61,7 +61,7 @@ at::Tensor FabricWeights(const std::vector<EffectSample>& samples, at::Generator
   return weights.index_select(1, places);
 }
 
-// The box that contains all inputs of the samples.
+// Sets the domain to the box that contains all inputs of the samples.
 void FillDomain(const std::vector<EffectSample>& samples, PolicyTensors& t) {
   std::copy(samples.front().inputs.begin(), samples.front().inputs.end(), t.effect_domain_min);
   std::copy(samples.front().inputs.begin(), samples.front().inputs.end(), t.effect_domain_max);

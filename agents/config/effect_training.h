@@ -24,26 +24,27 @@ struct EffectTrainingSettings {
 };
 
 // Trains on all samples, which must not be empty. Each network sees its own random weights of the fabrics, so
-// that the networks differ where few fabrics speak.
+// that the networks differ where only few fabrics have samples.
 EffectNetworks TrainEffects(const std::vector<EffectSample>& samples, const EffectTrainingSettings& settings);
 
 // A sample's effect as predicted by networks that saw no sample of its fabric, in octaves. `known` is false
-// if an input lies outside of what they saw.
+// if an input lies outside of the inputs that these networks saw.
 struct HeldOutEffect {
   double octaves = 0;
   bool known = false;
 };
 
 // Leaves one fabric out after the other: trains on the samples of the other fabrics and predicts those of the
-// one. Returns a prediction for each sample. With a single fabric none is known.
+// fabric that was left out. Returns a prediction for each sample. With a single fabric no prediction is
+// known.
 std::vector<HeldOutEffect> PredictHeldOut(const std::vector<EffectSample>& samples,
                                           const EffectTrainingSettings& settings);
 
 // How far predictions are off on fabrics that were left out. Errors are standard errors in octaves, weighted
 // as in training, without the part that the measurements' own errors explain.
 struct EffectErrors {
-  double predicted = 0;  // of the networks
-  double nothing = 0;    // of the assumption that no config changes a step
+  double predicted = 0;  // error of the networks
+  double nothing = 0;    // error of the assumption that no config changes a step
   size_t fabrics = 0;
   size_t judged = 0;  // samples with a known prediction
 };

@@ -15,10 +15,10 @@ namespace dynamiccl::agents {
 
 // Medians in microseconds.
 struct SweptTime {
-  // Median over the repeats with even index. Agents and oracles may use only this one to choose.
+  // Median over the repeats with even index. Agents and oracles may use only this median to choose.
   double pick = 0;
-  // Median over the repeats with odd index. Only evaluations use it, and the noise of a cell with fewer than
-  // four repeats (ConfigSample::noise).
+  // Median over the repeats with odd index. Only evaluations use it, and the estimate of a cell's noise if
+  // the cell has fewer than four repeats (ConfigSample::noise).
   double value = 0;
 };
 
@@ -44,7 +44,7 @@ struct SweptKey {
   ConfigQuestion question;
   // Configurations that the sweep forced instead of the library's choice. Each occurs once.
   std::vector<SweptConfig> configs;
-  // The library's own choice, if it was measured; the first row of it.
+  // The library's own choice, if it was measured. Of several rows with it, the first one.
   std::optional<SweptConfig> default_choice;
 };
 
@@ -65,7 +65,7 @@ struct HoldOut {
 };
 // True if `hold_out` names the topology.
 bool IsHeldOut(const std::string& topology, const HoldOut& hold_out);
-// Returns what `hold_out` names and no file has: topologies, and "16 ranks".
+// Returns the entries of `hold_out` that no file has: names of topologies, and for example "16 ranks".
 std::vector<std::string> NotInFiles(const HoldOut& hold_out, const std::vector<MeasurementFile>& files);
 // The part of the data to which a key belongs.
 enum class Split { kSeen, kHeldOutSize, kHeldOutRanks, kHeldOutTopology };

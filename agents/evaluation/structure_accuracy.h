@@ -26,7 +26,7 @@ struct Recognition {
 };
 
 template <size_t kClasses>
-// Calls by [label][recognised].
+// Numbers of calls, indexed by [label][recognised].
 using Confusion = std::array<std::array<uint64_t, kClasses>, kClasses>;
 
 template <size_t kClasses>

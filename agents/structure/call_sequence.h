@@ -29,7 +29,7 @@ struct CallSequence {
 };
 
 // Returns one sequence for every communicator of the trace: the collectives of its lowest recorded rank in
-// program order. Sends, receives and what is made of them are left out, as a job leaves them out.
+// program order. Sends, receives and the operations made of them are left out, as in a job.
 std::vector<CallSequence> AllSequencesOf(const Trace& trace, const std::string& name);
 // The sequences of AllSequencesOf that have at least one labelled call.
 std::vector<CallSequence> SequencesOf(const Trace& trace, const std::string& name);
@@ -44,7 +44,7 @@ CallSequence Rescale(CallSequence scaled, std::mt19937_64& random);
 // phases stay. The stage becomes unknown, because the calls that reveal it may have changed.
 CallSequence Reinvent(CallSequence sequence, std::mt19937_64& random);
 
-// Returns the sequence as a tuner plugin sees it that is loaded alone: one question for each call
+// Returns the sequence as a tuner plugin sees it without the preloaded object: one question for each call
 // (CallOfQuestion). Labels stay.
 CallSequence AsQuestions(CallSequence sequence);
 

@@ -108,9 +108,9 @@ int64_t RandomInteger(const GeneratorSetting& row, int64_t elements, std::mt1993
   return part(-1, 6);
 }
 
-// Returns the choices from which jobs draw. With the trainer's exchange=all_reduce, stages 1 and 2 have the
-// kind of calls that the jobs of DeepSpeed's stages 1 and 2 already show. Halves of blocks are units of other
-// sizes, as other models have them.
+// Returns the choices from which jobs draw. Jobs do not draw the trainer's exchange=all_reduce: DeepSpeed's
+// stages 1 and 2 already show such calls. They do not draw halves of blocks: these are only units of another
+// size, as other models have them.
 std::string_view DrawnChoices(const GeneratorSetting& row) {
   if (row.choices == "block,half_block,parameter") return "block,parameter";
   return row.choices == "collective,owner,all_reduce,layer_owner" ? "collective,owner" : row.choices;

@@ -60,13 +60,13 @@ struct ScalarHabit {
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
   int64_t elements = 1;
-  // Number of calls of this kind in a step. Some frameworks make one for each group of parameters.
+  // Number of calls of this kind in a step. Some frameworks make one call for each group of parameters.
   int times = 1;
   Axis axis = Axis::kData;
 };
 
-// All habits of one job. DrawHabits fills it and InventedRun reads it. It has many members because each is an
-// independent choice of a framework's author.
+// All habits of one job. DrawHabits fills the struct and InventedRun reads it. It has many members because
+// each is an independent choice of a framework's author.
 struct InventedHabits {
   ZeroStage stage = ZeroStage::kStage0;
   WorldShape world;

@@ -76,8 +76,8 @@ void Collect(const StructureNetwork& network, const CallSequence& sequence, Answ
   }
 }
 
-// The smallest margin for which the wanted share of answers is right. Only answers count whose lead is at
-// least the margin.
+// The smallest margin for which the wanted share of answers is right. Only answers whose lead is at least the
+// margin count.
 int32_t MarginFor(std::vector<Answer> answers, double share_right) {
   std::sort(answers.begin(), answers.end(), [](const Answer& a, const Answer& b) { return a.lead > b.lead; });
   int32_t margin = kWidestMargin;

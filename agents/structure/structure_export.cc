@@ -20,7 +20,7 @@ namespace {
 // log(4) with 12 fraction bits: the best class must be four times as likely as the second. Calibration
 // replaces this value.
 constexpr int32_t kMargin = 5678;
-// A new stage is reported when it has won for this many calls in a row. A small model makes fewer calls
+// A new stage is reported when it has won for this many calls in a row: more calls than a small model makes
 // before its first optimizer step.
 constexpr int32_t kHoldCalls = 8;
 // With 14 fraction bits, weights below 2 fit into 16 bits. FractionBits chooses fewer bits for larger

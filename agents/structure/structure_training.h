@@ -53,9 +53,9 @@ struct StructureTrainingSettings {
   // Selects the random jobs to generate. An empty list means every framework, or every model family. With 0
   // jobs, each framework and family gets one job per 30 iterations, but 12 at least and 150 at most.
   JobPlan jobs{.jobs = 0, .invented = 8};
-  // From this share of the iterations on, one sequence in `question_every` that begins is learnt as questions
-  // (AsQuestions); 0: none is. With questions from the first iteration on, fewer phases are recognised
-  // (docs/results/agents-structure.md).
+  // Once this share of the iterations is over, one in `question_every` of the sequences that begin is learnt
+  // as questions (AsQuestions). If `question_every` is 0, none is. With questions from the first iteration
+  // on, fewer phases are recognised (docs/results/agents-structure.md).
   double questions_from = 0.6;
   int question_every = 4;
   double learning_rate = 1e-2;
@@ -66,10 +66,10 @@ struct StructureTrainingSettings {
 };
 
 // The settings with which a trained network learns a site's own traces. A sixth of each batch's sequences is
-// recorded and all others are generated, so what the network recognised before, it still recognises. None is
-// learnt as questions: the network still recognises questions, and questions cost stages. With half of this
-// learning rate the stages of a shape that was not in the traces were recognised less often
-// (docs/results/agents-structure.md).
+// recorded and all others are generated, so that the network still recognises what it recognised before. No
+// sequence is learnt as questions: the network still recognises questions without that, and learning them
+// would cost accuracy in stages. With half of this learning rate, the network recognised the stages of a
+// shape that was not in the traces less often (docs/results/agents-structure.md).
 inline StructureTrainingSettings StructureFineTuning(uint64_t seed, const FloatStructureNetwork& begin) {
   return {.seed = seed, .iterations = 600, .begin = &begin, .question_every = 0, .learning_rate = 5e-3};
 }

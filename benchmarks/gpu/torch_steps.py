@@ -39,7 +39,7 @@ def arguments():
 
 
 def take_a_device(rank, world, backend):
-    """Returns the rank's device. Ranks that share a GPU are made different hosts."""
+    """Returns the rank's device. Ranks that share a GPU get different NCCL_HOSTIDs."""
     gpus = torch.cuda.device_count()
     if gpus == 0:
         if backend == "dynamiccl":

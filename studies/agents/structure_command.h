@@ -16,9 +16,9 @@ struct StructureSettings {
   StudySettings study;
   // Recorded jobs to judge on as well, in the form of ParseKnownJob.
   std::vector<std::string> jobs;
-  // No framework is held out.
+  // If true, no framework is held out.
   bool only_known = false;
-  // Only the networks with a held-out framework are trained and judged.
+  // If true, only the networks with a held-out framework are trained and judged.
   bool only_held_out = false;
   // The file that gets the result as JSON. If it is empty, no JSON is written. "-" means standard output
   // instead of the tables.

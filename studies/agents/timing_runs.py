@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 
-# name: nodes, ranks, latency in us, bandwidth in 10^9 bytes a second, jitter in us, sizes. The split goes by the
+# name: nodes, ranks, latency in us, bandwidth in 10^9 bytes per second, jitter in us, sizes. The split goes by the
 # beginning of the name. Detectors learn on "learn" and are judged on "held", which has other fabrics and ranks.
 FABRICS = {
     "learn-infiniband-2": (2, 2, 30, 1.5, 0, [16384, 131072, 524288]),

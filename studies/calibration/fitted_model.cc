@@ -67,7 +67,8 @@ std::vector<double*> ConstantsOf(CostModelInput& model) {
   return all;
 }
 
-// Tries value * factor and value / factor and keeps the best of the three. Returns the error then.
+// Tries value * factor and value / factor, and leaves the best of the three in `value`. Returns the error
+// with it.
 double Improve(CostModelInput& model, double& value, double factor, const std::vector<Sample>& samples,
                double error) {
   const double before = value;

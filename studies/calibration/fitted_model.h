@@ -30,8 +30,9 @@ CollectiveConfig ModelsChoice(const CostModelInput& model, Collective collective
 
 // Returns the calibrated default for a job, as override rules: the CSV of docs/formats/override_rules.md. The
 // rules cover each collective that the sweep measured on the model's topology. They give the model's choice
-// among the configs measured there, size class by size class from 256 bytes to 1 GiB. The first and the last
-// rule reach to the ends. If nothing was measured, there is no text after the columns.
+// among the configs measured there, size class by size class from 256 bytes to 1 GiB. The first rule also
+// covers all smaller sizes, and the last rule all larger ones. If nothing was measured, there is no text
+// after the columns.
 std::string RulesOfModel(const MeasurementFile& sweep, const FittedModel& model);
 
 }  // namespace dynamiccl

@@ -40,8 +40,9 @@ double AtLine(const Curve::value_type& one, const Curve::value_type& other, uint
                 static_cast<double>(place));
 }
 
-// Returns the value between the curve's neighbours of `place`. If a neighbour is missing, there is none. With
-// `ends` it is then the value on the line through the two nearest points, or the value of the only point.
+// Returns the value on the line between the curve's neighbours of `place`. If a neighbour is missing, returns
+// nothing without `ends`. With `ends`, returns the value on the line through the two nearest points, or the
+// value of the only point.
 std::optional<double> OnLine(const Curve& curve, uint64_t place, bool ends) {
   const auto above = curve.upper_bound(place);
   const bool has_below = above != curve.begin();
@@ -110,7 +111,7 @@ class Evaluation {
     for (const TimedCell& cell : system_.cells) {
       if (!is_left_out(cell)) others.push_back(cell);
     }
-    // Without the left-out cells it may be unknown how many ranks a node has. Such a group cannot be
+    // Without the left-out cells it may be unknown how many ranks a node has. The group then cannot be
     // predicted.
     if (others.empty() || RanksPerNode(others) != ranks_per_node_) return {};
     DYNAMICCL_TRY(const System fitted, FitSystem(system_.name, others, options_));
@@ -169,7 +170,8 @@ class Evaluation {
     Curve sizes = by_size_.at({LineOf(cell), cell.n_ranks});
     sizes.erase(cell.bytes);
     const auto between = OnLine(sizes, cell.bytes, false);
-    // The cells are the same as for the baseline with the same knowledge.
+    // A cell counts only if the baseline that knows the same cells as the fit has a value: other sizes if a
+    // size is left out, otherwise other rank counts.
     if (predicted <= 0 || !(kind == LeftOut::kSize ? between : line)) return;
     HeldOutErrors& errors = result_.errors[kind];
     errors.system.push_back(ErrorOf(predicted, cell.us));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far a fitted system is off where it was not fitted. One rank count or one size after the other is left
-// out. Random rows are not, because neighbours of a random row would reveal it. Baselines that need no model
+// out. Random rows are not left out, because their neighbours would reveal them. Baselines that need no model
 // are computed too.
 #pragma once
 
@@ -38,7 +38,7 @@ struct HeldOutErrors {
   std::vector<double> by_ranks;
   // Errors of the same line between the neighbouring sizes at equal rank count.
   std::vector<double> by_size;
-  // Errors of one half of the repeats as prediction of the other: the noise.
+  // Errors when one half of the repeats predicts the other half: the noise.
   std::vector<double> repeats;
 };
 
@@ -55,9 +55,9 @@ struct Coverage {
 // rank counts.
 struct ConfigOrder {
   size_t calls = 0;
-  // Pairs of configs whose measured times differ.
+  // Number of pairs of configs whose measured times differ.
   size_t pairs = 0;
-  // Pairs in the predicted order.
+  // Number of these pairs that are in the predicted order.
   size_t agreeing = 0;
   // Regret of the config with the best prediction: its measured time over the best measured time, minus 1.
   std::vector<double> picked;

@@ -23,7 +23,7 @@ ConfigMask MeasuredFor(const MeasurementFile& sweep, const std::string& topology
   return mask;
 }
 
-// One rule for each run of size classes with the same choice.
+// Returns one rule for each sequence of size classes with the same choice.
 std::string RulesFor(Collective collective, const CostModelInput& model, const ConfigMask& allowed) {
   std::string text;
   uint64_t from = 0;

@@ -20,7 +20,7 @@ struct SoftwareCost {
   Algorithm algorithm = Algorithm::kRing;
   Protocol protocol = Protocol::kSimple;
   double base_us = 0;
-  // Without the link's own latency.
+  // Microseconds of a hop, without the link's own latency.
   double hop_us = 0;
   double bus_gbps = 0;
 };

@@ -19,9 +19,9 @@ namespace {
 
 constexpr Collective kCollectives[] = {Collective::kAllReduce, Collective::kAllGather,
                                        Collective::kReduceScatter};
-// Sizes of each collective, one drawn from each sixth of the range.
+// Number of sizes of each collective. One size is drawn from each sixth of the range.
 constexpr int kSizes = 6;
-// 256 bytes to 1 GiB.
+// Range of the sizes in octaves: 256 bytes to 1 GiB.
 constexpr double kLeastOctave = 8, kMaxOctave = 30;
 // Range of --every-class, in bytes.
 constexpr uint64_t kLeastOfEveryClass = 4 << 10, kMaxOfEveryClass = 64 << 20;
@@ -101,7 +101,7 @@ Cluster Draw(const System& fitted, const ClusterOptions& options, Dice& dice) {
   CompletePaths(system);
   system.max_channels = 8 << dice.Below(3);
   const double latency = dice.Factor(0.4), bandwidth = dice.Factor(0.4);
-  // So many channels carry everything that the links offer.
+  // The number of channels that together use the full bandwidth of the links.
   const double channels = std::exp2(dice.Uniform(0.5, std::log2(system.max_channels)));
   for (auto& row : system.paths) {
     for (PathCosts& path : row) MovePath(path, latency, bandwidth, channels, options.spread, dice);
@@ -198,7 +198,7 @@ class ClusterSweep {
   CostModelInput model_;
 };
 
-// 1 to 64 whole nodes, at least 2 and at most 512 ranks.
+// Draws 1 to 64 whole nodes, with at least 2 and at most 512 ranks.
 int DrawRanks(const System& system, Dice& dice) {
   const int nodes = 1 << dice.Below(7);
   const int ranks = nodes * std::max(1, system.ranks_per_node);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl-lab headroom`: how much faster than the library's own choice one could be by measured times. It
-// shows this by system, collective and size, and shows what each field of the key adds.
+// `dynamiccl-lab headroom`: by how much a choice could be faster than the library's own, according to
+// measured times. It shows this by system, collective and size, and shows what each field of the key adds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct Audit {
   std::vector<std::pair<std::string, std::vector<HeadroomRow>>> tables;
   std::vector<std::pair<KeyField, FieldWorth>> fields;
   std::vector<RegimePair> regimes;
-  // By trace.
+  // One entry for each trace.
   std::vector<std::pair<std::string, SharedRoles>> roles;
 };
 

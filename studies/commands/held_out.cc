@@ -100,8 +100,8 @@ void PrintOrder(const std::vector<HeldOutResult>& results) {
 }
 
 // The bounds for the largest rank count, which the fit did not see. kMostMedian bounds the median error on
-// full nodes, kMostMedianOnParts the median error where some runs used parts of nodes, and kMostMean the mean
-// error over the median error.
+// full nodes, kMostMedianOnParts the median error where some runs used parts of nodes, and kMostMean the
+// ratio of the mean error to the median error.
 constexpr double kMostMedian = 0.15;
 constexpr double kMostMedianOnParts = 0.25;
 constexpr double kMostMean = 2;
@@ -172,7 +172,7 @@ Json HeldOutJson(const HeldOutResult& result) {
             {"library", HeldOutJson(result.order.library)}}}};
 }
 
-// Adds the pooled result of a machine behind its settings, "MACHINE / NCCL / SETTING".
+// Adds the pooled result of a machine after the results of its settings, "MACHINE / NCCL / SETTING".
 void AddMachines(std::vector<HeldOutResult>& results) {
   std::map<std::string, std::pair<HeldOutResult, int>> machines;
   for (const HeldOutResult& result : results) {

@@ -47,9 +47,9 @@ struct ArmPair {
 
 // Result of a comparison: the pairs by kind, and how many cells took part.
 struct OrderAgreement {
-  // Pairs of cells that share at least two arms.
+  // Number of pairs of cells that share at least two arms.
   int cells = 0;
-  // Cells of the second file's named topologies for which the first has no size near enough.
+  // Number of cells of the second file's named topologies for which the first file has no size near enough.
   int unmatched_cells = 0;
   std::vector<ArmPair> concordant;
   std::vector<ArmPair> discordant;

@@ -14,9 +14,10 @@ namespace dynamiccl {
 
 // The headroom of one cell in octaves: 0.1 is 7 % faster than the default.
 struct CellHeadroom {
-  // log2(default / picked), each timed on the half on which it was not picked; mean of both ways round.
+  // log2(default / picked). Arms are picked on one half and timed on the other, and then the other way round;
+  // the value is the mean of both.
   double gain = 0;
-  // The same with the best picked and timed on all repeats.
+  // The same gain if the best arm is picked and timed on all repeats.
   double naive = 0;
   // ArmCell::Noise.
   double noise = 0;
@@ -41,7 +42,7 @@ struct HeadroomRow {
   double mean_gain = 0;
   double mean_naive = 0;
   double median_noise = 0;
-  // Cells with a clear gain.
+  // Number of cells with a clear gain.
   size_t clear = 0;
   // Mean over the cells with a clear gain.
   double mean_clear_gain = 0;

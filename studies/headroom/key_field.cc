@@ -76,7 +76,8 @@ const std::string& BestArm(const FieldGroup& group, const std::vector<const ArmC
 
 // The FieldWorth of one group.
 struct GroupWorth {
-  // Octaves over the default.
+  // Octaves by which the common answer (`together`) or separate answers (`apart`) are faster than the
+  // default.
   double together = 0;
   double apart = 0;
   double noise = 0;

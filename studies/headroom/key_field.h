@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a field of the decision key is worth. Cells that differ only in this field get one common answer, and
-// then an answer each. Answers are picked on one half of the repeats and timed on the other, and then the
-// other way round.
+// What a field of the decision key is worth. Cells that differ only in this field first get one common
+// answer, and then an answer for each cell. Answers are picked on one half of the repeats and timed on the
+// other, and then the other way round.
 #pragma once
 
 #include <string>

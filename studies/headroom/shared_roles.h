@@ -9,7 +9,7 @@ namespace dynamiccl {
 
 // Counts over the keys of a trace. Bytes are NCCL's totals.
 struct SharedRoles {
-  // Keys (communicator, collective, size class) with labelled calls.
+  // Number of keys (communicator, collective, size class) with labelled calls.
   size_t keys = 0;
   size_t several_roles = 0;
   size_t several_phases = 0;

@@ -38,7 +38,7 @@ std::string ArmName(const CollectiveConfig& config) {
   return config.protocol == Protocol::kUndefined ? std::string(Name(config.algorithm)) : Name(config);
 }
 
-// "MACHINE / RELEASE" and "SETTING"; the setting is empty where there is none.
+// Splits a name into "MACHINE / RELEASE" and "SETTING". The setting is empty if the name has none.
 std::pair<std::string, std::string> SplitSetting(const std::string& name) {
   const size_t end = name.rfind(kSeparator);
   if (end == std::string::npos) return {name, ""};

@@ -36,9 +36,9 @@ struct ArmCell {
   Collective collective = Collective::kAllReduce;
   int n_ranks = 2;
   int n_nodes = 1;
-  // NCCL's total.
+  // NCCL's total bytes.
   uint64_t bytes = 0;
-  // By name; kDefaultArm is among them.
+  // The arms by name; kDefaultArm is among them.
   std::map<std::string, ArmTime> arms;
 
   // Octaves by which the halves of one arm's repeats differ. The value is 1.4826 times the median over the

@@ -21,7 +21,7 @@ struct ModelLadder {
 
 // A model size: the k-th model of a ladder has k columns for each head.
 struct LadderRung {
-  // From 1 on; 0 stands for no model at all.
+  // Counts from 1; 0 stands for no model at all.
   int64_t number = 0;
   ModelLadder ladder;
 
@@ -38,19 +38,20 @@ struct CappedSettings {
   std::vector<std::string> options;
   ModelLadder ladder;
   int64_t sequence = 128;
-  // Steps of the training whose bits per byte are reported.
+  // Number of steps of the training whose bits per byte are reported.
   int64_t steps = 200;
-  // Steps between evaluations of that training. If it is 0, the only evaluation is after the last step.
+  // Number of steps between evaluations of that training. If it is 0, the only evaluation is after the last
+  // step.
   int64_t eval_every = 0;
-  // The largest model of each stage is trained this often, with seeds 1, 2, ... The seed decides the first
-  // values and the order of the data.
+  // Number of trainings of each stage's largest model, with seeds 1, 2, ... The seed decides the first values
+  // and the order of the data.
   int64_t seeds = 1;
 };
 
 // Result for one ZeRO stage.
 struct CappedStage {
   int stage = 0;
-  // Number 0: not even the first rung fits.
+  // The largest rung that fits. Number 0 means that not even the first rung fits.
   LadderRung rung;
   // One report for each seed.
   std::vector<TrainerReport> reports;
@@ -59,8 +60,8 @@ struct CappedStage {
   std::vector<double> BitsPerByte() const;
 };
 
-// Finds and trains the largest model of every stage. A rung fits when a few steps of it do. Any failure other
-// than a lack of memory ends the search. `say` receives lines of progress.
+// Finds and trains the largest model of every stage. A rung fits if a few training steps of its model fit.
+// Any failure other than a lack of memory ends the search. `say` receives lines of progress.
 Result<std::vector<CappedStage>> FindLargestModels(TrainerRuns& runs, const CappedSettings& settings,
                                                    const std::function<void(const std::string&)>& say);
 

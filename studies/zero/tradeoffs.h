@@ -23,7 +23,7 @@ struct Tradeoff {
 struct TradeoffSettings {
   // Options of every run: model, data, steps.
   std::vector<std::string> options;
-  // C_B, as --bucket-bytes takes it.
+  // The size of constant buckets (the ZeRO paper's C_B), as --bucket-bytes takes it.
   std::string bucket_bytes;
   int rounds = 5;
 };

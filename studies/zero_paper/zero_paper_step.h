@@ -34,7 +34,7 @@ Result<PaperStep> SimulatePaperRun(const zero::PaperRun& run, const zero::PaperC
 // 2205.05198, equation 2: s b h (10 + 24/t + 5 a s / (h t)).
 double PaperMemory(const zero::PaperRun& run, const zero::PaperConfig* config);
 
-// Bytes that these may take. The rest is for contexts, buffers and fragments.
+// Bytes of a GPU that PaperMemory may fill. The rest is for contexts, buffers and fragments.
 double UsableMemory(const Accelerator& accelerator);
 
 // The most parameters that fit when blocks are added to the run's model, or 0 if not even one block fits.

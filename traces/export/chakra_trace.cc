@@ -18,7 +18,7 @@ namespace {
 
 enum NodeType : uint64_t { kComputation = 4, kSendNode = 5, kReceiveNode = 6, kCollectiveNode = 7 };
 
-// CollectiveCommType of a collective.
+// Returns Chakra's CollectiveCommType of a collective.
 uint64_t TypeOf(Collective collective) {
   switch (collective) {
     case Collective::kReduce:
@@ -41,7 +41,7 @@ uint64_t TypeOf(Collective collective) {
   }
 }
 
-// Attributes of each type of value.
+// Attribute() begins an attribute. The functions after it return one with a value of their type.
 ProtobufMessage Attribute(std::string_view name) {
   return ProtobufMessage().Text(1, name);
 }

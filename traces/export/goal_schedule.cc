@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Format: the text form of GOAL (Hoefler et al., LogGOPSim, HPDC 2010) that its txt2bin reads. Each rank has
-// operations with labels, and which one requires which:
+// operations with labels, and lines that state which operation requires which other one:
 //     rank 0 {
 //     l1: send 1024b to 1 tag 0
 //     l2: recv 1024b from 1 tag 0
@@ -24,7 +24,7 @@ namespace {
 // maps to the rank in the job.
 struct Members {
   int tag = 0;
-  std::map<int32_t, size_t> ranks;  // rank inside -> section
+  std::map<int32_t, size_t> ranks;  // rank in the communicator -> index of its section
 };
 using MembersById = std::map<uint64_t, Members>;
 
@@ -93,7 +93,8 @@ class RankSchedule {
 
  private:
   // Adds a computation that lasts as long as the host took between two issues, if these times were measured.
-  // It waits for the computation before it, but not for calls. The next call waits for it.
+  // The computation waits for the computation before it, but not for calls. The next call waits for this
+  // computation.
   void AddCalculation(int64_t issued_ns) {
     if (timed_ && issues_ > 0 && issued_ns > last_issue_ns_) {
       const std::string label = Operation(fmt::format("calc {}", issued_ns - last_issue_ns_));
@@ -130,8 +131,8 @@ class RankSchedule {
     for (int32_t step = 0; step < steps; ++step) Next({Send(bytes, own_ + 1), Receive(bytes, own_ - 1)});
   }
 
-  // Passes the data from the rank at place 0 to the one at the last place. A Broadcast begins at the root, a
-  // Reduce ends there.
+  // Passes the data from the rank at place 0 to the rank at the last place. A Broadcast begins at the root, a
+  // Reduce ends at the root.
   void Chain(uint64_t bytes, int32_t place) {
     if (place > 0) Next({Receive(bytes, own_ - 1)});
     if (place + 1 < of_) Next({Send(bytes, own_ + 1)});
@@ -147,7 +148,7 @@ class RankSchedule {
     if (!ends.empty()) Next(std::move(ends));
   }
 
-  // Makes the next operations on this communicator wait for these.
+  // Makes the next operations on this communicator wait for the operations with these labels.
   void Next(std::vector<std::string> labels) { lane_->before = lane_->ends = std::move(labels); }
 
   std::string Send(uint64_t bytes, int32_t to) {
@@ -177,8 +178,8 @@ class RankSchedule {
 
   // The operations that this rank has on one communicator so far.
   struct Lane {
-    std::vector<std::string> ends;    // labels of the last ones
-    std::vector<std::string> before;  // labels that the next ones require
+    std::vector<std::string> ends;    // labels of the last operations
+    std::vector<std::string> before;  // labels that the next operations require
     uint64_t call_number = 0;
     bool one_sided = false;
   };

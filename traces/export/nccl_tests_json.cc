@@ -30,7 +30,7 @@ struct RowKey {
 };
 // One run of nccl-tests: a program and a number of ranks.
 using RunKey = std::pair<Collective, int32_t>;
-// Microseconds of each call, by row.
+// The durations of all calls of each row, in microseconds.
 using Run = std::map<RowKey, std::vector<double>>;
 
 // The name of the test without "_perf".

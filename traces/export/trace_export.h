@@ -48,20 +48,20 @@ Result<Exported> ExportTrace(const Trace& trace, std::string_view format);
 // instant where no duration is known), arrows between the ranks of the same collective, a marker for each
 // training step. Ranks are aligned by SectionClock.
 Result<Exported> ExportChromeTimeline(const Trace& trace);
-// RFC 4180 with a header line; one row a call, empty where a value is not known.
+// RFC 4180 with a header line and one row per call; a field is empty where its value is not known.
 Result<Exported> ExportCsv(const Trace& trace);
 // The JSON-lines form of a trace, which can be read back.
 Result<Exported> ExportJsonLines(const Trace& trace);
-// Chakra execution traces: length-delimited protobuf, one file a rank.
+// Chakra execution traces: length-delimited protobuf, one file per rank.
 Result<Exported> ExportChakra(const Trace& trace);
 // The tuners' answers as rules of NVIDIA's example tuner (docs/formats/override_rules.md).
 Result<Exported> ExportTunerTable(const Trace& trace);
-// Measured durations as the JSON of nccl-tests, one file a collective and communicator size.
+// Measured durations as the JSON of nccl-tests, one file for each collective and communicator size.
 Result<Exported> ExportNcclTests(const Trace& trace);
 // A GOAL schedule for LogGOPSim, with collectives as the sends and receives of rings. Fails unless all ranks
 // of each communicator are in the trace.
 Result<Exported> ExportGoal(const Trace& trace);
-// Common Trace Format 1.8: one folder a rank, with its metadata and the section as it is in a .ctrace file.
+// Common Trace Format 1.8: one folder per rank, with its metadata and the section as it is in a .ctrace file.
 Result<Exported> ExportCtf(const Trace& trace);
 
 }  // namespace dynamiccl

@@ -79,7 +79,8 @@ std::string Row(const Key& key, uint64_t from, uint64_t to, const CollectiveConf
                      KnownOrAny(key.nodes), KnownOrAny(key.ranks));
 }
 
-// A row for each run of neighbouring sizes with one config. Sizes between two runs have no rule.
+// A row for each sequence of neighbouring sizes with the same config. Sizes between two sequences have no
+// rule.
 std::string Rows(const Key& key, const ChoicesBySize& choices) {
   std::string text;
   for (auto first = choices.begin(); first != choices.end();) {

@@ -46,8 +46,8 @@ void CallStream::DropOldOrphans() {
   }
 }
 
-// Passes on the call that has waited longest. Where several calls have the same key, the last one gets the
-// decision, and each of them what was recognised.
+// Passes on the call that has waited longest. If several calls have the same key, only the last one gets the
+// decision, but each of them gets what the policy recognised.
 void CallStream::PassOn() {
   StreamedCall& call = waiting_.front();
   const auto found =

@@ -19,17 +19,18 @@ namespace dynamiccl {
 struct StreamedCall {
   TraceRecord record;  // of kind Collective or PointToPoint
   int64_t step = -1;   // step of the last mark before the call; -1: none
-  // The last answer to the call, and the last one that says what the policy recognised.
+  // The last answer to the call, and the last answer that states what the policy recognised.
   std::optional<TraceRecord> decision;
   std::optional<TraceRecord> recognised;
 };
 
-// The number of calls that wait for answers to them, and twice the number of records that an answer waits for
-// its call. A tuner is asked when a group ends, so an answer lies a group from its call at most.
+// The number of calls that wait for answers to them. An answer waits for its call while twice this number of
+// records pass. A tuner is asked when a group ends, so an answer lies at most one group from its call.
 inline constexpr size_t kWaitingCalls = 1 << 15;
 
 // Takes the records of one section in order and passes on its calls in order of issue. An answer that lies
-// farther from its call than kWaitingCalls calls is left out; nearer ones are joined as CallsOf joins them.
+// farther from its call than kWaitingCalls calls is left out. Nearer answers are joined with their calls as
+// CallsOf joins them.
 class CallStream {
  public:
   using Consumer = std::function<void(StreamedCall&)>;
@@ -73,11 +74,11 @@ class CallStream {
   bool decisions_;
   Consumer consumer_;
   int64_t step_ = -1;
-  uint64_t records_ = 0;  // taken so far
-  uint64_t passed_ = 0;   // calls passed on
+  uint64_t records_ = 0;  // number of records taken so far
+  uint64_t passed_ = 0;   // number of calls passed on
   std::deque<StreamedCall> waiting_;
   std::unordered_map<CallKey, Answers, KeyHash> answers_;
-  std::deque<Orphan> orphans_;  // answers without a call, by age
+  std::deque<Orphan> orphans_;  // answers without a call, oldest first
 };
 
 // Decodes a call. `communicator` is the communicator of its record.

@@ -79,7 +79,7 @@ class CallSums final : public SectionSink<CallSum> {
   bool equal() const { return equal_; }
 
  private:
-  std::map<uint64_t, CallSum> first_;  // of the first rank of each communicator, by id
+  std::map<uint64_t, CallSum> first_;  // sums of each communicator's first rank, by id
   bool equal_ = true;
 };
 
@@ -88,7 +88,7 @@ struct CallRange {
   uint64_t begin = 0;
   uint64_t end = 0;
 };
-// Ranges by the id of their communicator.
+// Ranges by the id of the communicator to which they belong.
 using CallRanges = std::map<uint64_t, CallRange>;
 
 // The calls of one rank on a communicator.
@@ -120,8 +120,9 @@ class RangeSink final : public SectionSink<SeenCalls> {
     }
     return {};
   }
-  // A section that lost records counts from its last gap: each thread's ring kept calls of another time. The
-  // first and the last group of calls that a rank still has may lack calls, so they are not compared.
+  // Of a section that lost records, only the calls after its last gap count: each thread's ring kept calls of
+  // a different period. The first and the last group of calls that a rank still has may lack calls, so they
+  // are not compared.
   Status EndSection(uint64_t /*missing*/) override {
     for (const auto& [number, id] : ids_) {
       const SeenCalls& seen = own_[number];
@@ -146,8 +147,8 @@ class RangeSink final : public SectionSink<SeenCalls> {
   struct Shared {
     bool comparable = true;
     uint64_t begin = 0;
-    uint64_t end = 0;            // of the rank that came farthest
-    uint64_t stop = UINT64_MAX;  // of the killed rank that came least far
+    uint64_t end = 0;            // end on the rank that came farthest
+    uint64_t stop = UINT64_MAX;  // end on the killed rank that came least far
   };
 
   bool ends_early_ = false, begins_late_ = false, may_have_gaps_ = false;
@@ -201,7 +202,7 @@ class BlockSink final : public SectionSink<std::vector<CallSum>> {
   static uint64_t BlockOf(const CallRange& range) { return (range.end - range.begin - 1) / kBlocks + 1; }
 
   const CallRanges& ranges_;
-  std::map<uint64_t, Blocks> first_;  // of the first rank of each communicator
+  std::map<uint64_t, Blocks> first_;  // blocks of each communicator's first rank, by id
   std::map<uint64_t, uint64_t> differing_;
 };
 
@@ -234,7 +235,7 @@ class PartSink final : public RecordSink {
  private:
   uint64_t id_;
   CallRange range_;
-  std::optional<uint32_t> number_;  // by which the section names the communicator
+  std::optional<uint32_t> number_;  // the number by which the section names the communicator
 };
 
 }  // namespace

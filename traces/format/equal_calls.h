@@ -9,7 +9,8 @@ namespace dynamiccl {
 
 // Returns true if, on each communicator, all ranks issued the same collectives under the same numbers, so
 // that CheckRanksAgree (trace_merge.h) finds nothing. The calls are compared by a count and a sum of 64-bit
-// hashes. False: they differ, and CheckRanksAgree says how, or allows it. An error of the source is returned.
+// hashes. False means that the ranks differ. CheckRanksAgree then says how, or accepts the difference. An
+// error of the source is returned.
 Result<bool> RanksHaveEqualCalls(const RecordSource& source);
 
 // Does what CheckRanksAgree does, in several passes over the source, with the records of some thousand calls

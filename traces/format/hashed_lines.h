@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Journals: files of lines "HEX16 TEXT", where HEX16 is the XXH3 hash (64 bits, seed 0) of the text. A
-// process appends a line when it has finished a piece of work. If the process is killed, a later one
+// process appends a line when it has finished a piece of work. If the process is killed, a later process
 // continues after the last complete line.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace dynamiccl {
 
 struct HashedLines {
   std::vector<std::string> texts;  // at least one
-  size_t whole_bytes = 0;          // length without a torn last line
+  size_t whole_bytes = 0;          // length of the file without a torn last line
   bool torn = false;
 };
 

@@ -146,8 +146,8 @@ Result<std::string> ReadWholeFile(const std::string& path) {
   DYNAMICCL_CHECK_OK(CheckIsFile(path));
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return MakeError(ErrorKind::kNotFound, "cannot open '{}': {}", path, ErrnoText(errno));
-  // The text is as long as the file was when it was opened. A stream that grew with it would take up to three
-  // times its memory.
+  // The text has the length that the file had when it was opened. A text that grew while it was read would
+  // take up to three times its memory.
   std::error_code failed;
   const uintmax_t bytes = std::filesystem::file_size(path, failed);
   std::string text(failed ? 0 : bytes, '\0');

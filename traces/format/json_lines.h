@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that DynamICCL's text formats share: one JSON object a line, and an end line with a count and a
-// hash. So a cut or damaged file is never taken for a complete one. Private to traces/format, because it
-// shows nlohmann's types.
+// The parts that DynamICCL's text formats share: one JSON object per line, and an end line with a count and a
+// hash. A cut or damaged file is therefore never taken for a complete one. Private to traces/format, because
+// it shows nlohmann's types.
 //
 // A file is
 //   {"magic":"dynamiccl-trace","version":1, ...}
@@ -43,7 +43,7 @@ struct JsonLineCallbacks {
   std::function<void(const Json&)> header;
   // Takes each further line; throws LineError if the line is wrong.
   std::function<void(const Json&)> line;
-  const char* counted;            // name of the end line's count
+  const char* counted;            // key of the count in the end line
   std::function<size_t()> count;  // the number that the end line must give
 };
 // Reads a whole text. Errors read "<name>:<line>: <what>". If there is an error, callbacks may have run
@@ -57,14 +57,14 @@ uint64_t UnsignedField(const Json& json, const char* name);
 double NumberField(const Json& json, const char* name);
 // Throws unless `json` is the header line of `magic` in `version`. `what` names the format in the message.
 void CheckMagic(const Json& json, const std::string& magic, int version, const char* what);
-// The same for a format of which this build reads several versions. Returns the version.
+// Does the same for a format of which this build reads several versions. Returns the version.
 int CheckMagic(const Json& json, const std::string& magic, std::initializer_list<int> versions,
                const char* what);
 
 // Reads a regular file into memory. kNotFound if it cannot be opened, kUnavailable if reading fails.
 Result<std::string> ReadWholeFile(const std::string& path);
-// Writes a file beside `path` and renames it. On error the old file stays, without a trace of the new one.
-// What cannot be renamed, such as a pipe, a device or a link, is written directly.
+// Writes a file beside `path` and renames it. On error the old file stays, and nothing of the new file
+// remains. What cannot be renamed, such as a pipe, a device or a link, is written directly.
 Status WriteWholeFile(const std::string& path, std::string_view content);
 
 }  // namespace dynamiccl

@@ -45,14 +45,16 @@ struct MeasuredEffect {
   uint8_t collectives = 0;
   // NCCL's total of the calls; of several sizes their mean, weighted by bytes. 0: not known.
   uint64_t bytes = 0;
-  // The calls' role and phase, and the level of memory pressure; unknown if the calls had several.
+  // The calls' role and phase, and the level of memory pressure. Each is unknown if it was not the same for
+  // all calls.
   Role role = Role::kUnknown;
   Phase phase = Phase::kUnknown;
   MemoryPressure memory = MemoryPressure::kUnknown;
   // Share of the calls' time for which the program waits, 0 to 1.
   std::optional<double> exposed;
   // Under NCCL's choice: log2 of the time of calls over what NCCL's cost model expects, and the time of a
-  // step's calls over the time of the step (above 1 where calls overlap). Either both are known or none.
+  // step's calls over the time of the step (above 1 where calls overlap). Either both are known, or neither
+  // is.
   std::optional<double> slowness;
   std::optional<double> share;
   // The config. Its number of channels is 0 if only `channel_count` is known.
@@ -62,7 +64,7 @@ struct MeasuredEffect {
   // error of this number, above 0.
   double log_ratio = 0;
   double error = 0;
-  uint32_t steps = 0;  // that used the config; not 0
+  uint32_t steps = 0;  // number of steps that used the config; not 0
 
   friend bool operator==(const MeasuredEffect&, const MeasuredEffect&) = default;
 };
@@ -71,7 +73,7 @@ struct MeasuredEffect {
 struct MeasurementFile {
   std::string library;  // "hostccl 0.1.0"
   std::string machine;  // processor and cores
-  std::string command;  // the command line that made it
+  std::string command;  // the command line that made the file
   std::vector<MeasurementContext> contexts;
   std::vector<Measurement> rows;
   // Names of the hosts, separated by commas, with every number in them replaced by '#' ("nid#"); empty if

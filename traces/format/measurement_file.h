@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and writes measurement files (.measurements): one JSON object a line, with an end line that carries a
-// count and a hash. Grammar: docs/formats/measurements.md.
+// Reads and writes measurement files (.measurements): one JSON object per line, with an end line that carries
+// a count and a hash. Grammar: docs/formats/measurements.md.
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ Json TableToJson(const double (&table)[kAlgorithms][kProtocols]) {
   return rows;
 }
 
-// An integer in a range that fits T.
+// Reads an integer from `minimum` to `maximum`. T must hold this range.
 template <typename T>
 T NarrowField(const Json& json, const char* name, int64_t minimum, int64_t maximum) {
   return static_cast<T>(IntegerField(json, name, minimum, maximum));
@@ -56,13 +56,13 @@ double BoundedField(const Json& json, const char* name, double minimum, double m
   throw LineError{fmt::format("'{}' is {}, not between {} and {}", name, value, minimum, maximum)};
 }
 
-// The same, or nothing for JSON's null.
+// Like BoundedField, but returns nothing for JSON's null.
 std::optional<double> OptionalField(const Json& json, const char* name, double minimum, double maximum) {
   if (json.at(name).is_null()) return std::nullopt;
   return BoundedField(json, name, minimum, maximum);
 }
 
-// JSON's null for nothing.
+// Writes JSON's null for an empty value.
 Json OptionalToJson(const std::optional<double>& value) {
   return value ? Json(*value) : Json();
 }
@@ -75,7 +75,8 @@ Json CollectivesToJson(uint8_t mask) {
   return names;
 }
 
-// Reads what CollectivesToJson made; throws if there is none, or one that no tuner is asked about.
+// Reads what CollectivesToJson wrote. Throws if the list is empty, or names a collective about which no tuner
+// is asked.
 uint8_t CollectivesField(const Json& json, const char* name) {
   int mask = 0;
   for (const Json& value : json.at(name)) {
@@ -201,8 +202,8 @@ Json EffectToJson(const MeasuredEffect& effect) {
           {"steps", effect.steps}};
 }
 
-// Bounds on numbers keep training from values that no experiment measures. A step that becomes e^8 times as
-// long, for example, is none.
+// Refuses numbers that no experiment can measure, such as a step that becomes e^8 times as long, so that
+// agents are not trained on them.
 MeasuredEffect EffectFromJson(const Json& json) {
   MeasuredEffect effect;
   effect.topology = json.at("topology").get<std::string>();

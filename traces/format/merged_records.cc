@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MergeTraces gets outlines: the sections' descriptions with only the records that it reads or changes. A
-// pass over the sources replaces their descriptions and these records by those of the merged outlines.
+// pass over the sources replaces the sections' descriptions, and these records, by those of the merged
+// outlines.
 #include "traces/format/merged_records.h"
 
 #include <algorithm>
@@ -84,7 +85,7 @@ class MergedRecords::RunSink final : public RecordSink {
   const MergedRecords& merged_;
   size_t next_;  // the outline's section that is being passed on, or comes next
   const size_t end_;
-  const size_t first_;  // section of the source
+  const size_t first_;  // index in the source of the first section
   RecordSink& sink_;
   size_t begun_ = 0;
   bool passes_ = false;

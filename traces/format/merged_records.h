@@ -35,7 +35,7 @@ class MergedRecords final : public RecordSource {
 
   std::vector<std::unique_ptr<const RecordSource>> sources_;
   Trace outline_;
-  std::vector<Place> places_;  // those of the sections of outline_, in the same order
+  std::vector<Place> places_;  // places of the sections of outline_, in the same order
 };
 
 // Returns the records of one file, or the merged records of several. Each pass reads the files and has the

@@ -25,14 +25,14 @@ using NcclPair = std::pair<Algorithm, Protocol>;
 struct NcclCall {
   uint64_t bytes = 0;       // NCCL's total
   CollectiveConfig choice;  // NCCL's own choice
-  int threads = 0;          // threads of a channel, as launched
+  int threads = 0;          // threads of each channel, as launched
   // NCCL's predicted time for each of NcclCalls::pairs. NaN if NCCL does not offer the pair or gives no cost.
   std::vector<float> microseconds;
 };
 
 // All sizes of one collective, ascending.
 struct NcclCalls {
-  std::vector<NcclPair> pairs;  // those with a cost at some size
+  std::vector<NcclPair> pairs;  // pairs that have a cost at some size
   std::vector<NcclCall> calls;
 
   // The cost of a pair for one of `calls`; NaN where it has none.
@@ -56,7 +56,7 @@ struct NcclWorld {
 struct NcclCommunicator {
   int channels = 0;
   int nvls_channels = 0;
-  std::map<Algorithm, NcclGraph> graphs;  // those that NCCL's search found
+  std::map<Algorithm, NcclGraph> graphs;  // graphs that NCCL's search found
   std::array<NcclCalls, kTunableCollectives> collectives;
 
   bool operator==(const NcclCommunicator&) const = default;

@@ -109,7 +109,7 @@ class SharedLines {
   size_t size() const { return lines_.size(); }
 
  private:
-  std::vector<std::pair<Json, Json>> lines_;  // each line, and the list of those that share it
+  std::vector<std::pair<Json, Json>> lines_;  // each line, and the list of the owners that share it
   std::unordered_map<std::string, size_t> places_;
 };
 
@@ -151,7 +151,7 @@ void AddWorld(const std::string& release, const NcclWorld& world, const NcclComm
 
 // ---- reading ----
 
-// An element of an array, within bounds.
+// Reads an element of an array as an integer within bounds.
 int IntegerAt(const Json& array, size_t index, int64_t minimum, int64_t maximum) {
   return static_cast<int>(IntegerField({{"value", array.at(index)}}, "value", minimum, maximum));
 }
@@ -180,7 +180,7 @@ NcclPair PairNamed(const std::string& name) {
   return {config->algorithm, config->protocol};
 }
 
-// Microseconds; null is NaN, which means that there is no cost.
+// Reads microseconds. null becomes NaN, which means that there is no cost.
 float CostFromJson(const Json& json) {
   if (json.is_null()) return std::numeric_limits<float>::quiet_NaN();
   const auto cost = json.get<double>();
@@ -232,7 +232,7 @@ void TakeCosts(const Json& json, NcclCalls* calls) {
   }
 }
 
-// A communicator with a graph for NVLS must have channels for it.
+// Reads a communicator. One with a graph for NVLS must also have channels for NVLS.
 NcclCommunicator CommunicatorFromJson(const Json& json) {
   NcclCommunicator communicator;
   communicator.channels = static_cast<int>(IntegerField(json, "channels", 1, kMaxNcclChannels));

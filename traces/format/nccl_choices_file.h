@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and writes NCCL's choices (.nccl-choices): one JSON object a line, with an end line that carries a
+// Reads and writes NCCL's choices (.nccl-choices): one JSON object per line, with an end line that carries a
 // count and a hash. Content that several releases have in common is written once. Grammar:
 // docs/formats/nccl_choices.md.
 #pragma once

@@ -9,7 +9,8 @@
 
 namespace dynamiccl {
 
-// Computes the OperationHash of calls that pass one by one, in order of issue. It holds 32 bytes of each.
+// Computes the OperationHash of calls that pass one by one, in order of issue. The hasher holds 32 bytes for
+// each call.
 class OperationHasher {
  public:
   // `communicator` is the number by which the section names the communicator.

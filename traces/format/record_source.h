@@ -54,7 +54,8 @@ class OwnedRecords final : public RecordSource {
   Trace trace_;
 };
 
-// Numbers of sends and receives of one section, by its own number of the communicator, direction and peer.
+// Numbers of sends and receives of one section, by the section's number of the communicator, the direction
+// and the peer.
 using TransferCounts = std::map<std::tuple<uint32_t, Collective, int32_t>, uint64_t>;
 
 // Returns the trace with the last `newest` records of each section, and with all records about communicators

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads and writes .ctrace sections with only one block in memory. The content hash covers bytes both before
-// and after its own place. So it is updated while the bytes pass, and written or compared at the end of the
-// section.
+// and after the place where it is stored. The hash is therefore updated while the bytes pass, and written or
+// compared at the end of the section.
 #include "traces/format/record_stream.h"
 
 #define XXH_INLINE_ALL

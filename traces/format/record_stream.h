@@ -37,13 +37,14 @@ class RecordWriter : public RecordSink {
   // Completes the file.
   virtual Status Finish() = 0;
 };
-// Create or overwrite a file of either form.
+// Both create a file, or overwrite an existing one: an archive or a .ctrace file.
 Result<std::unique_ptr<RecordWriter>> CreateArchive(const std::string& path);
 Result<std::unique_ptr<RecordWriter>> CreateTrace(const std::string& path);
 
-// Passes an archive, a finished .ctrace file, or a recorder's file that no process writes any more on to
-// `sink`. Makes all checks that the strict ReadTrace makes. kUnsupported: a recorder's file that may
-// still be written, JSON lines, or records out of order; ReadTraceFiles reads those.
+// Passes the sections of a file on to `sink`. The file may be an archive, a finished .ctrace file, or a
+// recorder's file that no process writes any more. Makes all checks that the strict ReadTrace makes.
+// kUnsupported: a recorder's file that may still be written, JSON lines, or records out of order;
+// ReadTraceFiles reads those.
 Status StreamTrace(const std::string& path, RecordSink& sink);
 
 }  // namespace dynamiccl

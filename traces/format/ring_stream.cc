@@ -19,11 +19,11 @@ namespace {
 
 // The windows of all rings together hold this many records, which take 8 MiB.
 constexpr size_t kWindows = 1 << 17;
-// The least and the largest number of records that a window holds behind the one that is passed on next.
+// The least and the largest number of records that a window holds after the record that is passed on next.
 constexpr size_t kLeastAhead = 16;
 constexpr size_t kMostAhead = 4096;
-// Places by which a record may move on average when it is sorted in. Records that move farther are not in
-// order of issue, and sorting them would take long.
+// The average number of places by which a record may move when it is sorted in. If records move farther, they
+// are not in order of issue, and sorting them would take long.
 constexpr uint64_t kMostMoves = 64;
 
 // One thread's ring, or the table of communicators.
@@ -83,7 +83,7 @@ class Ring {
     next_ += some;
     return {};
   }
-  // Records of one time keep their order.
+  // Records with the same time keep their order.
   void SortIn(const TraceRecord& record) {
     auto place = waiting_.end();
     for (; place != waiting_.begin() && std::prev(place)->issued_ns > record.issued_ns; --place) ++moves_;

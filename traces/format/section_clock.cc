@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// drift = (real time between the anchors) / (monotonic time between them) - 1. A monotonic time is converted
-// by adding (1 + drift) times its distance from the first anchor to that anchor's real time.
+// drift = (real time between the anchors) / (monotonic time between them) - 1. To convert a monotonic time,
+// its distance from the first anchor is multiplied by (1 + drift) and added to the real time of that anchor.
 #include "traces/format/section_clock.h"
 
 #include <cmath>

@@ -11,14 +11,14 @@ namespace dynamiccl {
 // Converts the times of one section. The conversion is linear between the section's two anchors (opened,
 // closed_at), which removes offset and drift of the process's own clock. Two errors remain: the difference
 // between the real-time clocks of the hosts, and the reading of an anchor, which takes two clock reads (below
-// 1 us). A killed process leaves one anchor; its drift is unknown and not corrected.
+// 1 us). A killed process leaves only one anchor; the drift is then unknown and not corrected.
 class SectionClock {
  public:
   explicit SectionClock(const TraceSection& section);
 
   // CLOCK_REALTIME in nanoseconds for a time of the section's CLOCK_MONOTONIC.
   int64_t RealTime(int64_t monotonic_ns) const;
-  // Drift of real time against the section's clock: 1e-5 is 10 us a second.
+  // Drift of real time against the section's clock: 1e-5 is 10 us per second.
   double drift() const { return drift_; }
   // True if the real-time clock was set while the process ran: the anchors differ by more than any drift
   // explains. In this case only the first anchor is used.

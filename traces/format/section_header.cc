@@ -22,7 +22,7 @@ tl::unexpected<Error> Fail(size_t offset, const std::string& what) {
   return MakeError(ErrorKind::kCorrupt, "byte {}: {}", offset, what);
 }
 
-// Copies as much of the text as leaves room for the zero byte.
+// Copies the text, cut to leave room for the zero byte.
 template <size_t N>
 void CopyText(char (&field)[N], const std::string& text) {
   std::memcpy(field, text.data(), std::min(text.size(), N - 1));

@@ -13,14 +13,15 @@ inline constexpr const char* kHintForOtherFiles =
     "makes "
     "a trace of it";
 
-// The header of the finished section with `records` records, complete but for content_hash. Texts that are
+// The header of the finished section with `records` records, complete except for content_hash. Texts that are
 // too long are cut.
 TraceHeader HeaderOf(const TraceSection& section, uint64_t records);
 // The error about a file that ends before a header is complete. `bytes` is the file's size.
 Error EndsInHeader(size_t bytes);
-// kCorrupt, with the byte in the section, where magic, version or checksum are not those of a section.
+// Returns kCorrupt, with the byte in the section, if magic, version or checksum is not that of a section.
 Status CheckHeader(const TraceHeader& header);
-// Bounds each size in a header, so that sums and products of them cannot wrap. kCorrupt, as CheckHeader.
+// Bounds each size in a header, so that sums and products of sizes cannot wrap. Returns kCorrupt as
+// CheckHeader does.
 Status CheckLayout(const TraceHeader& header);
 // The number of bytes that a section needs for all parts that its header states.
 uint64_t StatedEnd(const TraceHeader& header);

@@ -18,8 +18,8 @@ struct SweepJournal {
   std::string plan;
   // All repeats of a cell are in one row. The field `command` is empty.
   MeasurementFile measured;
-  // For each topology, what its last slice of the time budget promised for more time: the octaves of regret
-  // that another second was expected to take away.
+  // For each topology, what its last slice of the time budget promised: the regret, in octaves, that another
+  // second of sweeping was expected to remove.
   std::map<std::string, double> promises;
   // For each topology, whether all its cells have all repeats.
   std::map<std::string, bool> complete;
@@ -47,7 +47,8 @@ class SweepJournalWriter {
   // Writes some repeats of a cell, and the seconds that they took.
   Status AddVisit(const Measurement& row, double seconds);
   // Notes that a slice of the time budget was spent on a topology. The slice's seconds replace the sum of its
-  // visits' seconds. `promise` is the regret, in octaves, that another second was expected to take away.
+  // visits' seconds. `promise` is the regret, in octaves, that another second of sweeping was expected to
+  // remove.
   Status EndSlice(const std::string& topology, double seconds, double promise, bool complete);
 
  private:

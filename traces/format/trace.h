@@ -19,7 +19,7 @@ namespace dynamiccl {
 struct ProcessEnd {
   enum class How : uint8_t { kNotKnown = 0, kExited = 1, kKilled = 2 };
   How how = How::kNotKnown;
-  bool by_launcher = false;  // the launcher had begun to end the job, so this end is no cause
+  bool by_launcher = false;  // the launcher was already ending the job, so this end is not the cause
   uint8_t number = 0;        // exit code, or the signal's number
 
   friend bool operator==(const ProcessEnd&, const ProcessEnd&) = default;
@@ -58,10 +58,10 @@ struct TraceSection {
   std::vector<TraceRecord> records;
 
   // Returns true if the process recorded that it ran over hostccl, whose buffers are in host memory. Earlier
-  // builds recorded NCCL in that case too.
+  // builds wrote NCCL's name into `library` even when the process ran over hostccl.
   bool over_hostccl() const { return library.starts_with("hostccl "); }
   // Returns true if the process's buffers were in host memory: over hostccl, or with a backend of PyTorch
-  // that is for CPUs. Of gloo, which takes buffers of GPUs too, this is an assumption.
+  // that is for CPUs. For gloo this is an assumption, because gloo accepts buffers of GPUs too.
   bool on_host() const { return over_hostccl() || library == "gloo" || library == "dynamiccl"; }
   MissingRecords missing() const { return {lost - std::min(lost, replaced), replaced}; }
   bool mirrored() const { return (flags & kTraceMirrored) != 0; }

@@ -27,8 +27,9 @@ constexpr size_t kMaxPayload = 8u << 20;
 // bytes.
 constexpr size_t kDescribedDamages = 20;
 
-// Bytes of a section's description that has no replaced records. Archives from before that field have these
-// alone, so builds from before it read all archives but those with replaced records.
+// Bytes of the description of a section that has no replaced records: all fields before `replaced`. Archives
+// from before that field existed have only these fields. Builds from that time can therefore read all
+// archives except those with replaced records.
 constexpr size_t kShortDescription = offsetof(TraceHeader, replaced);
 
 // The checksum of a header covers all bytes before the checksum.
@@ -111,8 +112,8 @@ class BlockWriter {
   std::ostream& stream_;
   std::vector<TraceRecord> pending_;
   size_t sections_ = 0;
-  uint64_t first_ = 0;    // index in the section of pending_'s first record
-  uint64_t records_ = 0;  // number in all sections
+  uint64_t first_ = 0;    // index of pending_'s first record in its section
+  uint64_t records_ = 0;  // number of records in all sections
 };
 
 // Writes an archive to a file.
@@ -176,7 +177,7 @@ class ArchiveParser {
     return offset_ == bytes_.size() ? Status() : Fail("bytes after the end block");
   }
 
-  // The damage that salvage has found, in order, with a last line for what is not described.
+  // The damage that salvage has found, in order. A last line counts the places that are not described.
   std::vector<std::string> damage() const {
     std::vector<std::string> lines = described_damage_;
     if (further_damages_ > 0) lines.push_back(Counted(further_damages_, "more damaged place"));
@@ -319,9 +320,9 @@ class ArchiveParser {
   bool ended_ = false;
   uint32_t next_section_ = 0;
   bool open_ = false;            // a section has begun
-  uint64_t wanted_records_ = 0;  // number that its description states
+  uint64_t wanted_records_ = 0;  // number of records that the section's description states
   uint64_t taken_records_ = 0;
-  std::vector<std::string> described_damage_;  // at most kDescribedDamages
+  std::vector<std::string> described_damage_;  // at most kDescribedDamages lines
   uint64_t further_damages_ = 0;
 };
 

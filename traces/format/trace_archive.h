@@ -32,13 +32,13 @@ struct ArchiveHeader {
 struct ArchiveBlockHeader {
   uint32_t magic;
   uint32_t kind;     // ArchiveBlockKind
-  uint32_t section;  // index, from 0; end: number of sections
-  uint32_t records;  // number in this block
+  uint32_t section;  // index from 0; in the end block, the number of sections
+  uint32_t records;  // number of records in this block
   // Index of the block's first record in its section; in the end block, the number of records of all
   // sections.
   uint64_t first_record;
   uint64_t payload_bytes;
-  uint64_t payload_hash;  // XXH3
+  uint64_t payload_hash;  // XXH3 of the payload
   uint64_t checksum;      // XXH3 of the bytes before it
 };
 inline constexpr uint32_t kArchiveBlockMagic = 0x6b6c6264;  // "dblk"

@@ -31,7 +31,7 @@ bool IsKind(const TraceRecord& record, RecordKind kind) {
 struct Builder {
   SectionCalls result;
   bool has_decisions = false;
-  std::map<CallKey, size_t> position;  // index in result.calls, where there are decisions
+  std::map<CallKey, size_t> position;  // index in result.calls; empty if there are no decisions
   int64_t step = -1;
 
   // Adds a call, if its communicator is known.
@@ -57,7 +57,7 @@ struct Builder {
       result.calls[found->second].decision = DecisionOf(record);
   }
 
-  // All later calls belong to this step, until the next mark.
+  // Sets the step of all later calls, until the next mark.
   void TakeStep(const TraceRecord& record) {
     result.steps.push_back(StepOf(record));
     step = static_cast<int64_t>(record.call_number);

@@ -59,15 +59,15 @@ struct CallInterval {
   int64_t start = 0, end = 0;
 };
 
-// Tells when the calls of a section ran, which it takes in order of issue. A call runs after it was issued,
-// and after the previous call on its communicator and stream. A call without a duration (below 0) has an
-// empty interval.
+// Tells when the calls of a section ran. Takes these calls in order of issue. A call runs after it was
+// issued, and after the previous call on its communicator and stream. A call without a duration (below 0) has
+// an empty interval.
 class CallIntervals {
  public:
   CallInterval Take(uint32_t communicator, uint32_t stream, int64_t issued_ns, int64_t duration_ns);
 
  private:
-  std::map<std::pair<uint32_t, uint32_t>, int64_t> ends_;  // of the last call, by communicator and stream
+  std::map<std::pair<uint32_t, uint32_t>, int64_t> ends_;  // end of the last call, by communicator and stream
 };
 
 // XXH3 hash of what was issued, communicator by communicator in the order of their first calls. It covers

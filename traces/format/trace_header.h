@@ -27,16 +27,13 @@ struct ClockAnchor {
   int64_t realtime_ns = 0;
 };
 
-// Bits of TraceHeader::flags.
-// kTraceMirrored: recorded on one rank only; replay issues the calls on every rank.
-// kTraceImported: converted from another tool's file, which may not have filled every field.
-// kTraceFinished: a compact section with section_bytes and content_hash. Without this bit, a recorder's ring
-// file.
-// kTraceGroupsUnknown: the imported file does not state how many ranks some communicators have. Those have 1
-// rank in the section.
-// kTraceOrderOnly: the times of issue were not measured and only give the order of the records. Durations may
-// have been measured.
-// The bits from kTraceEndShift on tell how the process ended (ProcessEnd in trace.h).
+// Bits of TraceHeader::flags. kTraceMirrored: recorded on one rank only; replay issues the calls on every
+// rank. kTraceImported: converted from another tool's file, which may not have filled every field.
+// kTraceFinished: a compact section with section_bytes and content_hash; without this bit, the section is a
+// recorder's ring file. kTraceGroupsUnknown: the imported file does not state how many ranks some
+// communicators have. Such communicators have 1 rank in the section. kTraceOrderOnly: the times of issue were
+// not measured and only give the order of the records. Durations may have been measured. The bits from
+// kTraceEndShift on tell how the process ended (ProcessEnd in trace.h).
 enum TraceFlags : uint32_t {
   kTraceMirrored = 1,
   kTraceImported = 2,
@@ -59,7 +56,7 @@ struct TraceHeader {
   uint64_t first_segment;  // offset in the section
   // Distance between two segments in bytes. A segment is a SegmentHeader, then its records.
   uint64_t segment_bytes;
-  uint64_t records_per_segment;  // capacity of a ring
+  uint64_t records_per_segment;  // capacity of each ring
   // Capacity of the table of communicators, a segment right after the header; may be 0.
   uint64_t table_records;
   int32_t rank;   // rank of the process in its job; -1: unknown

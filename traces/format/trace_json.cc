@@ -180,7 +180,7 @@ ClockAnchor AnchorField(const Json& json, const char* name) {
   return {anchor[0].get<int64_t>(), anchor[1].get<int64_t>()};
 }
 
-// {"exit_code":3} or {"signal":9,"by_launcher":true}.
+// Writes for example {"exit_code":3} or {"signal":9,"by_launcher":true}.
 Json EndToJson(const ProcessEnd& end) {
   Json json{{end.how == ProcessEnd::How::kKilled ? "signal" : "exit_code", end.number}};
   if (end.by_launcher) json["by_launcher"] = true;

@@ -21,7 +21,7 @@ struct RankSequence {
   int32_t rank = 0;
   bool may_end_early = false;   // the process was killed
   bool may_begin_late = false;  // the section lost records
-  bool may_have_gaps = false;   // MayHaveGaps
+  bool may_have_gaps = false;   // the result of MayHaveGaps
   bool has_point_to_point = false;
   std::vector<IssuedCall> collectives;
 };

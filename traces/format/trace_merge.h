@@ -19,19 +19,19 @@ Result<Trace> MergeTraces(std::vector<Trace> traces);
 
 // Checks that on each communicator all ranks issued the same collectives in the same order. If they did not,
 // the run was broken: NCCL would hang or corrupt data. The error names communicator, call and the two ranks.
-// A rank whose process was killed may lack calls at the end, and one that lost records is compared from its
+// A rank whose process was killed may lack calls at the end. A rank that lost records is compared from its
 // last gap on (MayHaveGaps). Send and Recv differ between ranks by nature and are not compared. They take
-// call numbers, so a communicator with them is compared by the order of its collectives, and only if no rank
-// lost records.
+// call numbers, though. A communicator with Send or Recv is therefore compared by the order of its
+// collectives, and only if no rank lost records.
 Status CheckRanksAgree(const Trace& trace);
 
 // Returns true if calls may be missing between calls of the section. The rings of a recorder's threads may
-// have replaced records of unlike times. Another tool's ring is one for all threads, so the import of what it
-// keeps has no gap: the numbers between its calls are those of calls that the import left out.
+// have replaced records of different periods. Another tool has one ring for all threads, so the calls that it
+// keeps have no gap. If numbers between them are missing, the import left out the calls with these numbers.
 bool MayHaveGaps(const TraceSection& section);
 
-// True for a call that belongs to a part of the ranks. All ranks issue AllToAll, Scatter and Gather, though
-// the library implements them with sends and receives.
+// True for a call that only some of the ranks issue. All ranks issue AllToAll, Scatter and Gather, though the
+// library implements them with sends and receives.
 constexpr bool IsPointToPoint(Collective collective) {
   return collective >= Collective::kSendRecv && collective < Collective::kAllToAll;
 }

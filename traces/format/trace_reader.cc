@@ -19,7 +19,7 @@ namespace {
 // Reads one section: its header, then its segments.
 class SectionParser {
  public:
-  // `newest` limits how many records are read of each ring: the newest ones.
+  // At most `newest` records of each ring are read: the newest ones.
   SectionParser(std::span<const std::byte> bytes, size_t offset, TraceReading reading, uint64_t newest)
       : bytes_(bytes.subspan(offset)), strict_(reading == TraceReading::kStrict), newest_(newest) {}
 
@@ -46,7 +46,7 @@ class SectionParser {
   }
 
   TraceSection& section() { return section_; }
-  // Says in salvage in what way the section is not whole; empty where it is.
+  // In salvage, describes what is wrong with the section; empty if it is whole.
   const std::string& damage() const { return damage_; }
   // Number of bytes up to the next section. It is at least the length of the header, so that a damaged length
   // cannot make the reader loop forever.

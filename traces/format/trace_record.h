@@ -63,13 +63,13 @@ struct TraceRecord {
   int8_t algorithm;         // Algorithm, -1 unknown
   int8_t protocol;          // Protocol, -1 unknown
   uint8_t channels;         // 0 unknown
-  uint8_t decided_by;       // DecidedBy, Decision records
-  uint8_t table_version;    // Decision records: low 8 bits
-  uint8_t labels;           // Phase in bits 0 to 2, Role in bits 3 to 5: by the program; Decision: recognised
-  uint8_t labelled_stage;   // ZeroStage, kUnknown without a label; Decision records: recognised
-  uint8_t duration_source;  // DurationSource; written later
+  uint8_t decided_by;       // DecidedBy; Decision records only
+  uint8_t table_version;    // Decision records: low 8 bits of the version
+  uint8_t labels;           // program's Phase (bits 0 to 2) and Role (3 to 5); Decision: as recognised
+  uint8_t labelled_stage;   // ZeroStage, kUnknown without a label; Decision records: as recognised
+  uint8_t duration_source;  // DurationSource; written after the call
   uint8_t coverage;         // Coverage of a call; not checksummed
-  uint32_t duration_ns;     // written later; saturates at 4.29 s
+  uint32_t duration_ns;     // written after the call; saturates at 4.29 s
   uint32_t checksum;        // XXH32 of bytes 0 to 49: everything except the fields that are written later
   uint32_t commit;          // kCommitMark, stored last with release order
 };

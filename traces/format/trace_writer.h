@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes finished .ctrace files: one compact section a process, each with a hash of its content.
+// Writes finished .ctrace files: one compact section per process, each with a hash of its content.
 #pragma once
 
 #include <cstddef>

@@ -13,8 +13,8 @@ namespace {
 std::vector<const ModuleShape*> OrderOfUse(const std::vector<ModuleShape>& modules) {
   std::vector<const ModuleShape*> order;
   for (const ModuleShape& module : modules) order.push_back(&module);
-  // In the backward pass children come in reverse, and each container's hook comes before those of its
-  // children.
+  // In the backward pass children come in reverse order, and each container's hook comes before its
+  // children's hooks.
   const std::function<void(size_t)> backward = [&](size_t module) {
     order.push_back(&modules[module]);
     const std::vector<size_t> children = ChildrenOf(modules, module);
@@ -76,7 +76,7 @@ void GatherCoordinator::DropFromQueue(const ModuleShape& module) {
   }
 }
 
-// Gathers the next uses as one message.
+// Gathers the parameters of the next uses as one message.
 void GatherCoordinator::Prefetch() {
   const int64_t room = std::min(limits_.live_elements - live_, limits_.prefetch_elements);
   std::vector<size_t> parameters;

@@ -25,7 +25,7 @@ struct CoordinatorLimits {
 // modules in the order of their use, and it reports each gather through a callback.
 class GatherCoordinator {
  public:
-  // Receives the parameters of one gather, by index.
+  // Receives the indices of the parameters that one gather brings.
   using Gather = std::function<void(const std::vector<size_t>&)>;
 
   // `recorded`: an earlier pass has shown the order of use, so this pass prefetches. Without such a record,
@@ -70,7 +70,7 @@ class GatherCoordinator {
   std::deque<Use> queue_;
   int64_t step_ = 0;             // number of modules used so far
   int64_t live_ = 0;             // elements gathered and not released
-  std::vector<bool> available_;  // by parameter
+  std::vector<bool> available_;  // by parameter: whether it is gathered
   // For each parameter, the latest step for which it was taken from the queue.
   std::vector<int64_t> last_fetched_for_;
 };

@@ -85,11 +85,11 @@ std::vector<FlatSlice> InOrderOfArrival(const ModelShape& model, bool reverse) {
   return slices;
 }
 
-// Issues one Reduce for each run of consecutive elements in the bucket that belongs to one rank.
+// Issues one Reduce for each sequence of consecutive elements in the bucket that belong to the same rank.
 void ReduceToOwners(const Bucket& bucket, std::span<const FlatSlice> slices, const GeneratorInput& input,
                     OperationList& list) {
   const int64_t part = FlatElements(input) / input.world.data;
-  std::vector<std::pair<int64_t, int64_t>> runs;  // owner, elements
+  std::vector<std::pair<int64_t, int64_t>> runs;  // owner, number of elements
   for (const size_t position : bucket) {
     const int64_t end = slices[position].begin + slices[position].size;
     for (int64_t at = slices[position].begin; at < end;) {

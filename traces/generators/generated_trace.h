@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A generated run as a trace: one section a rank, with true labels, for training, replay and tests.
+// A generated run as a trace: one section per rank, with true labels, for training, replay and tests.
 #pragma once
 
 #include "traces/format/trace.h"

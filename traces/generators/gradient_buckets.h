@@ -14,12 +14,12 @@ namespace dynamiccl {
 // The members of a bucket, as positions in the order of arrival.
 using Bucket = std::vector<size_t>;
 
-// A bucket closes once it holds at least its cap, so it may exceed the cap by up to one parameter (PyTorch,
+// A bucket closes once its size reaches its cap, so it may exceed the cap by up to one parameter (PyTorch,
 // Megatron-LM). `first_cap` is the cap of the first bucket.
 std::vector<Bucket> BucketsThatReach(std::span<const int64_t> sizes, int64_t first_cap, int64_t cap);
 
-// A bucket is sent before a parameter that would exceed the cap is added. So it stays within the cap, unless
-// one parameter alone is larger (DeepSpeed, ColossalAI).
+// If a parameter would exceed the cap, the bucket is sent before the parameter is added. A bucket thus stays
+// within the cap, unless one parameter alone is larger (DeepSpeed, ColossalAI).
 std::vector<Bucket> BucketsWithin(std::span<const int64_t> sizes, int64_t cap);
 
 // The sum of the sizes in a bucket.

@@ -154,7 +154,7 @@ std::vector<BufferBucket> BucketsOf(const GeneratorInput& input) {
   return buckets;
 }
 
-// Writes the operations of one step, and keeps how far the step has come in the gradient buffer.
+// Writes the operations of one step, and remembers how far the step has come in the gradient buffer.
 class StepWriter {
  public:
   StepWriter(const GeneratorInput& input, OperationList& list)
@@ -181,7 +181,7 @@ class StepWriter {
   MegatronActivations activations_;
   const std::vector<BufferBucket> buckets_;
   const std::vector<std::vector<size_t>> units_;
-  size_t reduced_ = 0;  // buckets of this backward that were sent
+  size_t reduced_ = 0;  // number of buckets that this backward pass has sent
   // Number of buckets whose gather was not issued yet, and of those whose gather was not waited for. Buckets
   // are gathered from the end of the buffer, which is the order of the forward pass.
   size_t to_gather_ = 0;
@@ -242,7 +242,7 @@ void StepWriter::Backward(bool reduce) {
   const bool early = reduce && input_.settings.Flag("overlap_grad_reduce");
   activations_.HeadBackward();
   for (size_t unit = units_.size() - 1; unit > 0; --unit) {
-    if (early) ReduceBucketsUpTo(parameters - units_[unit].back() - 1);  // the head's, or the unit's above
+    if (early) ReduceBucketsUpTo(parameters - units_[unit].back() - 1);  // the head's, or the next unit's
     activations_.LayerBackward();
     if (early) ReduceBucketsUpTo(parameters - units_[unit].front());
   }

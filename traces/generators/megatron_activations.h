@@ -16,7 +16,7 @@ class MegatronActivations {
 
   // The first rank of the group hands the batch to the others.
   void Batch();
-  // Sums the embedding's parts, one part of the vocabulary a rank.
+  // Sums the parts of the embedding, of which each rank has one part of the vocabulary.
   void EmbeddingForward();
   // One block: attention, then the feed-forward part.
   void LayerForward();

@@ -12,7 +12,7 @@ namespace {
 // Largest values of settings. They are far above those of models in use, and their products fit into 64 bits.
 constexpr int64_t kMaxLayers = 4096, kMaxWidth = 1 << 20, kMaxRows = 1 << 24;
 
-// A setting that is a size, with its largest value.
+// Returns a setting whose value is a size, with the largest permitted value.
 constexpr GeneratorSetting Size(std::string_view name, std::string_view standard, std::string_view sentence,
                                 int64_t most) {
   return {name, SettingKind::kInteger, standard, sentence, 1, {}, most};

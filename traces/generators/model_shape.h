@@ -46,7 +46,7 @@ struct ModelShape {
   int64_t integer_buffers = 0;  // elements of int64 buffers (batch counters)
   std::optional<Transformer> transformer;
 
-  // Elements of all parameters: the paper's Psi.
+  // Elements of all parameters: the Psi of the ZeRO paper.
   int64_t Elements() const;
 };
 
@@ -79,8 +79,8 @@ std::span<const ModelPreset> AllModelPresets();
 // Reads a preset with its settings: "gpt", "gpt:layers=4,hidden=256".
 Result<ModelShape> ParseModel(std::string_view text);
 
-// Reads a file with one parameter a line: a name and its dimensions with 'x' between, "fc.weight 1000x2048".
-// Empty lines and lines that begin with '#' do not count. Errors name the line.
+// Reads a file with one parameter per line: a name and its dimensions with 'x' between, "fc.weight
+// 1000x2048". Empty lines and lines that begin with '#' do not count. Errors name the line.
 Result<ModelShape> ReadParameterList(const std::string& path);
 
 }  // namespace dynamiccl

@@ -60,7 +60,7 @@ void OperationList::BeginGroup() {
   group_begin_ = operations_.size();
 }
 
-// Numbers the operations since BeginGroup.
+// Numbers the operations that were added since BeginGroup.
 void OperationList::EndGroup() {
   const size_t size = operations_.size() - group_begin_;
   for (size_t i = 0; i < size; ++i) {

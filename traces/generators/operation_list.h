@@ -18,7 +18,7 @@ struct WireOperation {
   Axis axis = Axis::kData;
   // Elements over all ranks: those that AllGather receives, or those that ReduceScatter sends.
   int64_t elements = 0;
-  int root = -1;  // rank in the communicator; -1 where the collective has none
+  int root = -1;  // rank in the communicator; -1: the collective has no root
   Role role = Role::kUnknown;
   Phase phase = Phase::kUnknown;
   uint16_t index_in_group = 0;  // place between ncclGroupStart and ncclGroupEnd

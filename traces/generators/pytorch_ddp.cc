@@ -69,7 +69,7 @@ std::vector<int64_t> SizesOf(const ModelShape& model, int64_t element_bytes) {
   return sizes;
 }
 
-// Bytes of the buckets, in order of launch; `rebuilt` from the second backward on.
+// Bytes of the buckets, in order of launch. `rebuilt` is true from the second backward pass on.
 std::vector<int64_t> BucketBytes(const GeneratorInput& input, bool rebuilt) {
   const SettingValues& settings = input.settings;
   std::vector<int64_t> sizes =
@@ -125,8 +125,8 @@ void Ddp::Construct(const GeneratorInput& input, OperationList& list) const {
   BroadcastBuffers(input.model, list);
 }
 
-// Adds a pass whose backward reduces, including the calls of its forward. `pass` counts such passes from the
-// start of the training.
+// Adds the calls of a forward pass and of a backward pass that reduces gradients. `pass` counts such passes
+// from the start of the training.
 void Pass(const GeneratorInput& input, int64_t pass, OperationList& list) {
   const SettingValues& settings = input.settings;
   const bool unused = settings.Flag("find_unused_parameters");
@@ -165,7 +165,8 @@ class ZeroRedundancy : public Ddp {
   void Step(const GeneratorInput& input, int step, OperationList& list) const override;
 };
 
-// Elements of the parameters of each rank: the largest parameter first, each to the rank that has least.
+// Returns, for each rank, the elements of the parameters that it owns. The parameters are distributed from
+// the largest on, each to the rank that has the fewest elements so far.
 std::vector<std::vector<int64_t>> Owned(const GeneratorInput& input) {
   std::vector<int64_t> sizes = SizesOf(input.model, 1);
   std::stable_sort(sizes.begin(), sizes.end(), std::greater<>());

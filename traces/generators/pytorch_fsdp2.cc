@@ -113,8 +113,8 @@ void Pass::BackwardUnit(size_t unit) {
 void Pass::Reduce(size_t unit) {
   if (!reduce_) return;
   const DataType type = input_.settings.Type("reduce_dtype");
-  // The sum over ranks could overflow in half precision, so PyTorch divides before and after it instead of
-  // averaging.
+  // The sum over ranks could overflow in half precision, so PyTorch divides before and after the sum instead
+  // of averaging.
   const ReduceOp op = type == DataType::kFloat16 ? ReduceOp::kSum : ReduceOp::kAvg;
   const int64_t elements = PaddedElements(unit);
   list_.ReduceScatter(elements, type, op, Role::kGradientReduce, input_.world.ShardAxis());

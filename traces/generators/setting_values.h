@@ -43,8 +43,8 @@ Result<SettingTexts> ParseSettingTexts(std::string_view text, std::string_view w
 // name. The texts are copied, so the table need not outlive this object.
 class SettingValues {
  public:
-  // Reads texts against a table. `where` ("fsdp2", "--model gpt") begins the errors, which are an unknown
-  // name or a value of another kind.
+  // Reads texts against a table. An unknown name and a value of another kind are errors, which begin with
+  // `where` ("fsdp2", "--model gpt").
   static Result<SettingValues> Parse(std::span<const GeneratorSetting> rows, const SettingTexts& texts,
                                      std::string_view where);
 

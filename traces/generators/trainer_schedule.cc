@@ -9,7 +9,8 @@ namespace {
 
 using Parameters = std::vector<size_t>;  // indices into ModelShape::parameters
 
-// Place in the block of the first parameter of its feed-forward part; its size if there is none.
+// Index in the block of the first parameter of its feed-forward part; the block's size if there is no such
+// part.
 size_t FeedForwardOf(const ModelShape& model, const Parameters& block) {
   const auto begins = [&](size_t index) {
     return model.parameters[index].name.find(".ln_2.") != std::string::npos;

@@ -14,7 +14,7 @@ namespace dynamiccl {
 
 enum class TrainerActionKind : uint8_t {
   kIssue,     // operation `operation`, counted over all steps, to run after `after` has ended
-  kWait,      // until that operation has ended
+  kWait,      // waits until operation `operation` has ended
   kForward,   // `share` of the computing of a forward pass
   kBackward,  // `share` of the computing of a backward pass
   kUpdate,    // the optimizer updates `share` of the model's elements
@@ -24,7 +24,7 @@ struct TrainerAction {
   TrainerActionKind kind = TrainerActionKind::kIssue;
   size_t operation = 0;
   double share = 0;
-  int64_t after = -1;  // an earlier operation whose result this one needs, without a wait; -1: none
+  int64_t after = -1;  // an earlier operation after which this one runs, without a wait; -1: none
 };
 
 // True if each block of the model has an attention part and a feed-forward part that begins with the norm
@@ -80,7 +80,8 @@ class TrainerSchedule {
   void Backward(bool reduce);
   void Reduce(size_t block);
   void ReduceToOwner(size_t unit);
-  // Ends the sending of a bucket: waits for it without overlap, and goes on to the other buffer.
+  // Ends the sending of a bucket and goes on to the other buffer. Without overlap, first waits for the
+  // bucket.
   void AfterSend();
   void Send(int64_t elements);
   void SumOverReplicas(int64_t elements, DataType type, Open& open, int64_t after = -1);
@@ -95,14 +96,15 @@ class TrainerSchedule {
   const bool reduces_each_pass_, hpz_, owner_, layer_owner_, all_reduce_, overlap_;
   const size_t units_ahead_;
   const Axis axis_;                   // axis along which the model is divided
-  std::vector<size_t> blocks_;        // for each block the index after its last unit, the root first
-  const std::vector<int64_t> flats_;  // elements by unit
+  std::vector<size_t> blocks_;        // for each block, the root first: the index after its last unit
+  const std::vector<int64_t> flats_;  // elements of each unit
   const ZeroArena arena_;
   double elements_ = 0;
   std::vector<TrainerAction> actions_;
-  std::vector<Open> gathers_;   // by unit
-  std::vector<bool> gathered_;  // by unit, in this pass
-  // The operations that still use each buffer. Such a buffer may not be filled again.
+  std::vector<Open> gathers_;   // open operations of each unit's gather
+  std::vector<bool> gathered_;  // whether the unit was gathered in this pass
+  // For each buffer, the operations that still use it. The buffer may be filled again only after these
+  // operations.
   Open buckets_[kBuffers];
   size_t current_ = 0;
   size_t issued_ = 0;

@@ -30,14 +30,14 @@ std::string_view Name(Axis axis);
 struct WorldShape {
   int data = 2;
   int tensor = 1;
-  int shard = 0;  // ranks of a sharding group, a divisor of `data`; 0: all of them
+  int shard = 0;  // ranks of a sharding group, a divisor of `data`; 0: all data ranks
 
   int Ranks() const { return data * tensor; }
   int ShardRanks() const { return shard == 0 ? data : shard; }
   bool IsHybrid() const { return ShardRanks() < data; }
   // The communicator over which parameters are partitioned.
   Axis ShardAxis() const { return IsHybrid() ? Axis::kShard : Axis::kData; }
-  // Ranks of a communicator of this axis.
+  // Number of ranks in a communicator of this axis.
   int RanksOn(Axis axis) const;
   // RankOn returns the number of `rank` in its communicator of the axis. GroupOn returns which of the axis's
   // communicators it is.
@@ -45,7 +45,7 @@ struct WorldShape {
   int GroupOn(Axis axis, int rank) const;
 };
 
-// An error where the numbers do not divide or are too large for a trace.
+// Returns an error if the numbers do not divide or are too large for a trace.
 Status Check(const WorldShape& world);
 
 }  // namespace dynamiccl

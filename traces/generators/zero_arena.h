@@ -19,13 +19,13 @@ struct ZeroArenaSettings {
 
 // The part of a bucket that one unit's gradients fill.
 struct BucketPart {
-  bool opens = false;  // they are the first in the bucket
+  bool opens = false;  // the gradients are the first in the bucket
   // The elements that a rank has of the whole bucket, if these gradients are the last to fill it; else 0.
   int64_t full = 0;
 };
 
 // Number of elements of a unit with padding: each parameter starts on a cache line. `parameters` holds the
-// elements of each of its parameters.
+// elements of each parameter of the unit.
 int64_t FlatElements(std::span<const int64_t> parameters);
 
 // The arrangement of a rank's shards: one after another, last unit first, because gradients arrive in that
@@ -49,7 +49,7 @@ class ZeroArena {
   ZeroArenaSettings settings_;
   std::vector<int64_t> shards_, offsets_;  // by unit
   int64_t elements_ = 0;
-  int64_t capacity_ = 0;  // capacity of a bucket, in elements of a rank
+  int64_t capacity_ = 0;  // capacity of a bucket, in elements of one rank
 };
 
 }  // namespace dynamiccl

@@ -66,11 +66,11 @@ Phase PhaseOf(std::string_view stage) {
   return stage.starts_with("step") ? Phase::kOptimizer : Phase::kUnknown;
 }
 
-// Reads line by line into a section. Import makes one for each file and uses it on one thread. The first
-// wrong line ends the import.
+// Reads line by line into a section. Import() makes one such object for each file and uses it on one thread.
+// The first wrong line ends the import.
 class TableParser {
  public:
-  // `check`: times that contradict their bandwidths are left out.
+  // If `check` is true, durations that contradict their bandwidths are left out.
   TableParser(const ImportOptions& options, bool check)
       : section_("aicb", kTraceMirrored, options.group_size), check_bandwidths_(check) {
     section_.section().rank = 0;

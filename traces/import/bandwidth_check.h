@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides whether bandwidths of a file can show which of its times are damaged.
+// Decides whether the bandwidths in a file can show which of its durations are damaged.
 #pragma once
 
 #include <cstdint>
 
 namespace dynamiccl {
 
-// Counts the times that a bandwidth beside them can show to be wrong, and those that it contradicts.
+// Counts the durations that can be checked against a bandwidth beside them, and those that contradict it.
 struct BandwidthCheck {
   uint64_t checkable = 0;
   uint64_t contradictory = 0;
 
-  // True if the file computes its bandwidths in another way or unit, so that none should be checked. One or
-  // two contradictions among one or two times do not show this.
+  // True if the file computes its bandwidths in another way or unit, so that none should be checked.
+  // Contradictions do not show this if only one or two durations can be checked.
   bool MostContradict() const { return checkable >= 3 && 2 * contradictory > checkable; }
 };
 

@@ -37,8 +37,8 @@ constexpr std::array<std::string_view, kColumns> kNames = {
     "topology", "collective", "ranks", "nodes", "bytes", "algorithm", "protocol", "channels", "us"};
 constexpr Column kRequired[] = {kCollective, kRanks, kBytes, kTime};
 
-// Reads line by line into a measurement file. Import makes one for each file and uses it on one thread. The
-// first wrong line ends the import.
+// Reads line by line into a measurement file. Import() makes one such object for each file and uses it on one
+// thread. The first wrong line ends the import.
 class TableParser {
  public:
   // Topologies are named after the file at `path`, and errors contain the path.
@@ -190,7 +190,7 @@ class TableParser {
   // Position of each Column in a line; -1: the table does not have it. Empty before the header line.
   std::optional<std::array<int, kColumns>> header_;
   std::string name_;                                        // the topology of the current row
-  std::map<std::string, size_t, std::less<>> topology_of_;  // index of its context
+  std::map<std::string, size_t, std::less<>> topology_of_;  // topology and ranks -> index of its context
   std::map<std::tuple<size_t, Collective, uint64_t, Algorithm, Protocol, uint8_t>, size_t> row_of_;
   uint64_t untold_channels_ = 0;
   MeasurementFile file_;

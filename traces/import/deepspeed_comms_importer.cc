@@ -2,13 +2,13 @@
 // DeepSpeed's communication logger (deepspeed/utils/comms_logging.py). With lines of single calls ("verbose")
 // a log becomes a trace of one rank:
 //     comm op: all_reduce | time (ms): 1.50 | msg size: 2.0 MB | algbw (Gbps): 11.18 | busbw (Gbps): 9.79
-// else it becomes measurements from the table of log_summary, which has an operation a line, then a size a
-// line:
+// Without such lines it becomes measurements from the table of log_summary, which has a line for each
+// operation, followed by a line for each of its sizes:
 //     Comm. Op            Message Size        Count     Total Latency(ms)   Avg Latency(ms)   algbw   busbw
 //     all_reduce
 //                         2.0 MB              10        15.00               1.50              11.18   9.79
-// Sizes are rounded to three digits or so. The number of ranks follows only from busbw : algbw = (n-1) : n,
-// and is then that of the whole job.
+// Sizes are rounded to about three digits. The number of ranks, n, follows only from calls with
+// busbw : algbw = (n-1) : n, and is taken to be that of the whole job.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -134,7 +134,8 @@ struct LoggedCall {
     const bool exact = algbw && *algbw >= 1 && milliseconds >= 0.1 && bytes >= 1000;
     return exact && !(Shares() && ranks == 0);
   }
-  // True if `algbw` can be seen to contradict size and time. DeepSpeed takes an all-reduce's bytes twice.
+  // True if `algbw` contradicts size and time, as far as its digits show. DeepSpeed counts the bytes of an
+  // all-reduce twice.
   bool Contradicts(int32_t ranks) const {
     constexpr double kHalfDigit = 0.005;  // of each of the three numbers
     if (!CanCheck(ranks)) return false;
@@ -145,8 +146,8 @@ struct LoggedCall {
   }
 };
 
-// Reads a log line by line. Import makes one for each file and uses it on one thread. Lines of other programs
-// are skipped; a line of the logger that does not parse ends the import.
+// Reads a log line by line. Import() makes one such object for each file and uses it on one thread. Lines of
+// other programs are skipped; a line of the logger that does not parse ends the import.
 class LogParser {
  public:
   LogParser(const std::string& path, const ImportOptions& options)
@@ -213,7 +214,7 @@ class LogParser {
     if (operation.tells_ranks && algorithm && bus) ranks_.Take(*algorithm, *bus);
   }
 
-  // The number of ranks by the bandwidths, else the stated one; 0: not known.
+  // The number of ranks that follows from the bandwidths, else the stated number; 0: not known.
   int32_t Ranks() const { return ranks_.ranks() > 0 ? ranks_.ranks() : stated_size_; }
 
   // NCCL's total. DeepSpeed logs the bytes of one rank for an all-gather, and the total for the others.
@@ -222,8 +223,8 @@ class LogParser {
     return call.bytes * static_cast<uint64_t>(gathers ? std::max(Ranks(), 1) : 1);
   }
 
-  // Removes the bandwidths if most calls that can be checked contradict them, because another release
-  // computes them otherwise. Returns how many calls contradict theirs.
+  // Removes the bandwidths if they contradict most of the calls that can be checked, because the file's
+  // release then computes bandwidths in another way. Returns how many calls contradict their bandwidths.
   uint64_t CheckBandwidths() {
     const auto contradictions = std::count_if(
         calls_.begin(), calls_.end(), [this](const LoggedCall& call) { return call.Contradicts(Ranks()); });

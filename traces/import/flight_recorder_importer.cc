@@ -53,7 +53,7 @@ std::vector<int64_t> RanksIn(JsonValue value) {
 }
 
 // The number after the last "rank" in the file's name, as PyTorch names dumps ("nccl_trace_rank_3"). At most
-// one character may stand between the two. -1 without such a number.
+// one character may stand between the word and the number. -1 without such a number.
 int64_t RankOfFile(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
   const size_t rank = name.rfind("rank");
@@ -63,8 +63,8 @@ int64_t RankOfFile(const std::string& path) {
   return JsonInteger(std::string_view(name).substr(begin, end - begin)).value_or(-1);
 }
 
-// Reads one dump and builds its section. The path must outlive it. Entries of other backends and entries that
-// move no data are counted and left out; broken JSON ends the import.
+// Reads one dump and builds its section. The path must outlive the object. Entries of other backends and
+// entries that move no data are counted and left out; broken JSON ends the import.
 class Dump {
  public:
   Dump(const std::string& path, const ImportOptions& options)
@@ -122,8 +122,8 @@ class Dump {
                     "versions 2.x are read, which PyTorch 2.5 and later write");
   }
 
-  // Drops the rank of the file's name if the dump lists the ranks of its groups, and this one in none of
-  // them.
+  // Ignores the rank in the file's name if the dump lists the ranks of its groups and no group contains this
+  // rank.
   void CheckRank() {
     const bool listed = std::any_of(groups_.begin(), groups_.end(), [this](const auto& named) {
       const std::vector<int64_t>& ranks = named.second.ranks;
@@ -156,8 +156,8 @@ class Dump {
     entry.out_elements = ElementsOfShapes(json["output_sizes"]);
     entry.type = DataTypeOfPyTorch(json["input_dtypes"][0].Text());
     entry.created_ns = TimeOfIssue(json["time_created_ns"]);
-    // The hook's duration is mostly by the host's clock, from before the call was issued to after: none of
-    // NCCL's.
+    // The hook measures most durations with the host's clock, from before the call is issued until after it.
+    // Such a duration is not that of NCCL's transfer.
     if (const auto duration = json["duration_ms"].Number(1e12); duration && !IsOfRecorderHook(name))
       entry.duration_ns = static_cast<int64_t>(*duration * 1e6);
     entry.sequence = IntegerOf(json, "collective_seq_id", 0);
@@ -206,10 +206,10 @@ class Dump {
     return Finish();
   }
 
-  // Gives the entry's call the number that PyTorch gave it, if the dump has it. Counting from the first entry
-  // would number ranks unlike: dumps of ranks that replaced unequal numbers of entries begin at different
-  // calls. PyTorch also numbers AllToAll, Gather, Scatter and calls that the import leaves out, so numbers
-  // may be skipped.
+  // Gives the entry's call the number that PyTorch gave it, if the dump has it. If calls were counted from
+  // the first entry, one call could get different numbers on different ranks: dumps of ranks that replaced
+  // unequal numbers of entries begin at different calls. PyTorch also numbers AllToAll, Gather, Scatter and
+  // calls that the import leaves out, so numbers may be skipped.
   void NumberAsPyTorch(uint32_t communicator, const Entry& entry) {
     if (entry.sequence <= 0) return;
     const bool between_two = entry.collective == Collective::kSend || entry.collective == Collective::kRecv;
@@ -325,12 +325,12 @@ class Dump {
   std::map<std::string, Group> groups_;
   std::vector<Entry> entries_;
   std::map<std::string, int64_t> own_ranks_;  // by group, as its first send or receive names it
-  std::map<std::string, uint32_t> numbers_;   // by group: its communicator
+  std::map<std::string, uint32_t> numbers_;   // group -> number of its communicator
   std::map<std::string, uint64_t> skipped_;
   FrameworkMarks frameworks_;
   uint64_t unfinished_ = 0;
   int64_t newest_ = 0;   // record_id of the newest record
-  int64_t records_ = 0;  // of all kinds
+  int64_t records_ = 0;  // number of records of all kinds
   // The lowest record_id of an entry, and so the number of entries that are gone: PyTorch numbers all entries
   // from 0 and replaces the oldest ones.
   int64_t replaced_ = INT64_MAX;

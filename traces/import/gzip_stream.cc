@@ -67,7 +67,7 @@ std::string FirstFileOfTar(std::string_view begin) {
   return "";
 }
 
-// An error for the beginning of a tar archive.
+// Returns an error if `begin` is the beginning of a tar archive.
 Status CheckNoArchive(const std::string& path, std::string_view begin) {
   constexpr size_t kMagicAt = 257;
   if (begin.size() < kMagicAt || !begin.substr(kMagicAt).starts_with("ustar")) return {};

@@ -61,8 +61,8 @@ class GzipStream {
   bool ended_in_line_ = false;
 };
 
-// The note on a table whose last line has no newline, though all of its columns: some programs write it so,
-// but the last number may be cut.
+// The note on a table whose last line has all columns but no newline. Some programs always write it so, but
+// the last number may also be cut.
 inline constexpr char kLastLineOpen[] =
     "the last line has no newline: if the file is cut, its last number may be too";
 

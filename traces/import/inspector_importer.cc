@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs of the NCCL Inspector plugin (NCCL 2.28 and later), one JSON object a line:
+// Logs of the NCCL Inspector plugin (NCCL 2.28 and later), one JSON object per line:
 //   {"header": {"id": "0x7f..", "rank": 2, "n_ranks": 8, "nnodes": 1}, "metadata": {...},
 //    "coll_perf": {"coll": "AllReduce", "coll_msg_size_bytes": ..., "coll_exec_time_us": ...}}
 // Up to format v4.2 every line names its communicator. From v4.3 on a line with "dump_stats" names the
@@ -40,8 +40,8 @@ constexpr CallKeys kCollectiveKeys = {
 constexpr CallKeys kPeerKeys = {"p2p_perf",       "p2p",          "p2p_msg_size_bytes", "p2p_exec_time_us",
                                 "p2p_algobw_gbs", "p2p_start_ts", "p2p_timing_source"};
 
-// Reads one log into a ProfiledProcess. The path must outlive it. Calls of an unknown kind are counted and
-// left out. A line that is not JSON ends the import, unless it is an incomplete last line.
+// Reads one log into a ProfiledProcess. The path must outlive the object. Calls of an unknown kind are
+// counted and left out. A line that is not JSON ends the import, unless it is an incomplete last line.
 class InspectorLog {
  public:
   explicit InspectorLog(const std::string& path) : path_(path) {

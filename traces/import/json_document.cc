@@ -13,10 +13,10 @@
 namespace dynamiccl {
 namespace {
 
-// Digits up to which a number cannot exceed a double's range.
+// A number with at most this many digits cannot exceed a double's range.
 constexpr size_t kSafeDigits = 300;
 
-// Bytes that a string may contain without further checks.
+// True for bytes that a string may contain without further checks.
 constexpr std::array<bool, 256> kPlain = [] {
   std::array<bool, 256> table{};
   for (int c = 0x20; c < 0x80; ++c) table[static_cast<size_t>(c)] = c != '"' && c != '\\';
@@ -110,7 +110,7 @@ bool JsonDocument::ReadValue() {
     if (c != '{' && c != '[') return false;
     const size_t depth = open_.size();
     if (!Open(c == '{' ? JsonValue::Kind::kObject : JsonValue::Kind::kArray)) return false;
-    if (open_.size() == depth) return true;  // it is empty
+    if (open_.size() == depth) return true;  // the array or object is empty
   }
 }
 

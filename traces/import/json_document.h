@@ -19,8 +19,8 @@ class JsonValue {
  public:
   enum class Kind : uint8_t { kNull, kWord, kNumber, kString, kArray, kObject };
   struct Node {
-    uint32_t begin = 0, end = 0;  // in the text; a string's are those inside its quotes
-    uint32_t next = 0;            // the index behind the node's last descendant
+    uint32_t begin = 0, end = 0;  // offsets in the text; for a string, those of the text inside its quotes
+    uint32_t next = 0;            // index of the node after the last descendant
     uint32_t children = 0;        // elements of an array, members of an object
     Kind kind = Kind::kNull;
     bool escaped = false;  // the string has escapes
@@ -80,7 +80,7 @@ class JsonValue {
   uint32_t index_ = 0;
 };
 
-// Parses one text after another. Parsing a new text makes the values of the text before invalid.
+// Parses one text after another. Parsing a new text invalidates the values of the previous text.
 class JsonDocument {
  public:
   // The value of the whole text; nothing where it is not JSON, or longer than 4 GiB.
@@ -99,7 +99,7 @@ class JsonDocument {
   bool ReadWord(std::string_view word, JsonValue::Kind kind);
   bool ReadKey();
   bool Digits();
-  // Enters an array or object; an empty one is left again.
+  // Enters an array or object, and leaves it again if it is empty.
   bool Open(JsonValue::Kind kind);
   // Reads up to the next value: closing brackets, a comma and, in an object, the next key. False if none of
   // these is there.
@@ -120,7 +120,7 @@ inline int64_t IntegerOf(JsonValue json, std::string_view key, int64_t otherwise
 
 // Returns the number of elements of all tensors together: [[3,4],[5]] -> 17, [[]] -> 1 (a scalar). Tensors in
 // nested lists count too. Only the first `tensors` values are read. Returns nothing if there is no tensor, if
-// a value is no shape, if more than 64 lists are nested, and beyond 2^62.
+// a value is no shape, if more than 64 lists are nested, or if the number is above 2^62.
 std::optional<int64_t> ElementsOfShapes(JsonValue shapes, size_t tensors = SIZE_MAX);
 
 }  // namespace dynamiccl

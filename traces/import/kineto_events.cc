@@ -81,8 +81,8 @@ std::string_view Unquoted(std::string_view text) {
   return text.size() >= 2 && text.front() == '"' ? text.substr(1, text.size() - 2) : text;
 }
 
-// Reads one file. The path must outlive it. Events that do not concern NCCL are skipped unread, so damage
-// inside them may go unnoticed.
+// Reads one file. The path must outlive the object. Events that do not concern NCCL are skipped unread, so
+// damage inside them may go unnoticed.
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {}

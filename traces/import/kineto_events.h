@@ -36,7 +36,7 @@ struct KinetoEvent {
   int64_t rank_stride = -1;
   std::string group_name;
   int64_t input_elements = -1;  // elements of the first tensor of "Input Dims"
-  std::string input_type;       // first of "Input type"
+  std::string input_type;       // first element of "Input type"
 
   int64_t end_ns() const { return begin_ns + duration_ns; }
 };
@@ -69,17 +69,17 @@ struct KinetoInterval {
 struct KinetoFile {
   int64_t rank = -1;
   int64_t world = -1;
-  int64_t base_ns = 0;  // is added to every time
+  int64_t base_ns = 0;  // added to every time
   uint64_t bytes = 0;   // length of the decompressed file
   std::string nccl_version;
   std::vector<KinetoProcessGroup> groups;
   std::vector<KinetoEvent> comms;                // record_param_comms: the calls with their arguments
   std::vector<KinetoEvent> annotations;          // nccl:*, nccl2:*
-  std::vector<KinetoEvent> others;               // the same of kOtherBackends, such as gloo:*
+  std::vector<KinetoEvent> others;               // the same events of kOtherBackends, such as gloo:*
   std::vector<KinetoEvent> kernels;              // ncclKernel*, ncclDevKernel*, ncclSymkDevKernel*
-  std::map<std::string, uint64_t> kernel_names;  // of `kernels`, with how many have the name
+  std::map<std::string, uint64_t> kernel_names;  // names of `kernels`, and how many kernels have each name
   std::vector<KinetoEvent> steps;                // ProfilerStep#n
-  std::vector<KinetoLaunch> launches;            // by correlation
+  std::vector<KinetoLaunch> launches;            // sorted by correlation
   std::vector<KinetoInterval> computing;         // other kernels, copies and fills, in the file's order
   FrameworkMarks frameworks;                     // what the names of events and groups show
   bool several_devices = false;                  // true: the kernels ran on more than one device

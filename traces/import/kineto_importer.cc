@@ -29,7 +29,7 @@ std::optional<DeviceTime> DeviceTimeOf(const KinetoFile& file) {
   if (file.computing.empty() || file.several_devices) return std::nullopt;
   struct Edge {
     int64_t at_ns;
-    int computing, communicating;  // running events of each kind, as differences of begun and ended ones
+    int computing, communicating;  // change of the number of running events: 1, 0 or -1
   };
   std::vector<Edge> edges;
   edges.reserve(2 * (file.computing.size() + file.kernels.size()));
@@ -178,7 +178,7 @@ class Conversion {
     }
     const bool stated = size <= 0 && section_.SizeIsStated();
     if (size <= 0) size = UntoldSize();
-    // ImportFile refuses a stated size that is too small, so the rank beyond it stays.
+    // If the user stated a size, a rank beyond it is kept: ImportFile then refuses the size as too small.
     const int64_t last = stated ? INT16_MAX : size - 1;
     const int64_t rank = std::clamp<int64_t>(RankInGroup(event, ranks), 0, last);
     return {IdOfProcessGroup(event.group_name, ranks), static_cast<int32_t>(rank),
@@ -302,7 +302,7 @@ class Conversion {
     return section;
   }
 
-  // The backend of the first call that is not of NCCL.
+  // The backend of the first call that is not one of NCCL.
   std::string Backend() const {
     const std::string& name = file_.others.front().name;
     return name.substr(0, name.find(':'));

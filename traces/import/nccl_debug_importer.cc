@@ -36,7 +36,7 @@ constexpr size_t kMaxWaiting = 4096;
 
 // A communicator that has calls.
 struct LoggedCommunicator {
-  std::string key;  // distinguishes it from others that had its pointer before
+  std::string key;  // distinguishes it from earlier communicators with the same pointer
   CommunicatorInfo info;
   std::optional<size_t> last_group;
 };
@@ -44,10 +44,10 @@ struct LoggedCommunicator {
 // A call and the fields by which it is joined with others.
 struct LoggedCall {
   ImportedCall call;
-  // The number opCount of the line. In older releases all calls of a group have the same; in newer ones each
-  // call has its own.
+  // The number opCount of the line. In older releases all calls of a group have the same number; in newer
+  // ones each call has its own.
   uint64_t operation = 0;
-  // Number of the block of consecutive calls without a TUNING line between them.
+  // The number of the call's block. A block consists of consecutive calls without a TUNING line between them.
   uint64_t block = 0;
   size_t communicator = 0;  // index of its LoggedCommunicator
   int32_t n_ranks = 1;
@@ -56,7 +56,7 @@ struct LoggedCall {
 // A pointer to a communicator, and the information of INIT lines about it. NCCL reuses pointers.
 struct KnownCommunicator {
   CommunicatorInfo info = {.n_ranks = 0};
-  bool told = false;             // an INIT line named its id
+  bool told = false;             // an INIT line stated its id
   int generation = 0;            // number of communicators that had this pointer before
   std::optional<size_t> logged;  // index of its LoggedCommunicator, after its first call
 };
@@ -172,7 +172,7 @@ class LoggedRank {
     return logged.n_ranks > 1 && logged.call.issued.call.collective < Collective::kSendRecv;
   }
 
-  // Adds the call to its group; if NCCL chooses for it, it then waits for its choice.
+  // Adds the call to its group. If NCCL chooses a config for such a call, the call then waits for its choice.
   void AppendTo(size_t group, LoggedCall logged) {
     groups_[group].push_back(calls_.size());
     if (HasChoice(logged)) waiting_.push_back(calls_.size());
@@ -294,8 +294,8 @@ class LoggedRank {
   std::deque<size_t> waiting_;  // indices of the latest collectives without a choice
 };
 
-// Distributes the lines of a log to its ranks. Import makes one for each file. Lines of other programs are
-// skipped, and a log without a single call is an error.
+// Distributes the lines of a log to its ranks. Import() makes one such object for each file. Lines of other
+// programs are skipped, and a log without a single call is an error.
 class LogParser {
  public:
   void Take(std::string_view text) {
@@ -441,7 +441,7 @@ class LogParser {
   size_t line_number_ = 0;
   uint64_t without_tuner_ = 0;
   std::string library_;
-  std::string second_library_;  // another version than library_
+  std::string second_library_;  // a version that differs from library_
   std::string changed_line_;
   DebugHosts hosts_;
   std::map<std::tuple<std::string_view, int64_t, int32_t>, LoggedRank> ranks_;  // host, process, device

@@ -24,13 +24,13 @@ struct DebugPiece {
   int64_t process_id = 0;
   int64_t thread_id = 0;
   int32_t device = -1;    // -1: not in this line
-  std::string_view text;  // behind "NCCL INFO ", or between the quotes of "msg="
+  std::string_view text;  // after "NCCL INFO ", or between the quotes of "msg="
   bool cut = false;       // whether text of another line follows within this one
 };
 
 // Returns the pieces in their order in the line; all but the last one are cut. The last one is cut too if the
-// rest of a line follows whose beginning, which names its process, is torn. Empty for lines of other
-// programs. The views point into `line`.
+// rest of another line follows it, whose beginning with the process's name is torn off. Empty for lines of
+// other programs. The views point into `line`.
 std::vector<DebugPiece> DebugPieces(std::string_view line);
 
 // A call, from SUBSYS COLL: "AllReduce: opCount 1e sendbuff ... stream 0x3d187ce0 [task 0 globalrank 0]".

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Output of profiler plugins that write NCCL's own events. There are two forms: the example plugin's array
-// for Chrome's trace viewer, and a variant with one JSON object a line. The array has no closing "]" when the
-// job was killed, and old releases write some words without quotes.
+// for Chrome's trace viewer, and a variant with one JSON object per line. The array has no closing "]" when
+// the job was killed, and old releases write some words without quotes.
 //     {"name": "AllReduce", "cat": "COLL", "ph": "b", "ts": 1040.0, "args": {"CommHash": ..., "Rank": 3,
 //      "Count": 1048576, "Datatype": "ncclFloat32", "Algorithm": "RING", "Protocol": "SIMPLE",
 //      "nChannels": 2}}
@@ -55,11 +55,11 @@ struct SeenCall {
   ProfiledCall profiled;
   uint64_t count = 0;  // elements, as the API's argument
   ChannelTimes times;
-  std::string address;  // address of the plugin's event, in the form by lines
+  std::string address;  // address of the plugin's event; only in the form by lines
 };
 
 // The part that both forms share: it builds calls from the fields of events, and a trace from all calls. One
-// object reads one file; the path must outlive it. A call with a wrong field ends the import.
+// object reads one file; the path must outlive the object. A call with a wrong field ends the import.
 class ProfilerFile {
  public:
   ProfilerFile(const std::string& path, const ImportOptions& options)
@@ -276,8 +276,8 @@ class ChromeArray final : public ProfilerFile {
   std::optional<SeenCall> open_;  // the call that has begun and not ended
 };
 
-// The form with one object a line. An event refers to its parent by address. The plugin reuses addresses, so
-// an address means the latest event there that began earlier.
+// The form with one object per line. An event refers to its parent by address. The plugin reuses addresses,
+// so an address means the latest event there that began earlier.
 class EventLines final : public ProfilerFile {
  public:
   using ProfilerFile::ProfilerFile;

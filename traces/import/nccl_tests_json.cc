@@ -28,9 +28,9 @@ struct ResultHalf {
 constexpr ResultHalf kHalves[] = {{"out_of_place", "out_of_place_per_iter", ""},
                                   {"in_place", "in_place_per_iter", " in-place"}};
 
-// Reads a document of nccl-tests' -J: args, env, devices, results. The path must outlive it. Results are read
-// as a stream, and kept as numbers until the document's end, because what they belong to may come behind
-// them. A result without a size ends the import; one without a time is counted.
+// Reads a document of nccl-tests' -J: args, env, devices, results. The path must outlive the object. Results
+// are read as a stream, and kept as numbers until the document's end, because the members that describe the
+// run may follow the results. A result without a size ends the import; one without a time is counted.
 class JsonResults {
  public:
   JsonResults(const std::string& path, const ImportOptions& options)
@@ -56,7 +56,7 @@ class JsonResults {
   struct Row {
     uint64_t bytes = 0;
     std::array<std::vector<float>, 2> microseconds;
-    std::array<RowTime, 2> means;  // with bandwidths; without a time where single iterations are given
+    std::array<RowTime, 2> means;  // with bandwidths; no time if single iterations are given
   };
 
   tl::unexpected<Error> Fail(const std::string& what) const {
@@ -95,7 +95,7 @@ class JsonResults {
     patterns_.clear();
     machines_.clear();
     uint64_t index = 0;
-    std::optional<uint64_t> wrong;  // a rank that is too large, or there twice
+    std::optional<uint64_t> wrong;  // a rank that is too large or is listed twice
     devices.EachElement([&](JsonValue device) {
       const uint64_t rank = device["rank"].Unsigned().value_or(index++);
       const uint64_t group = device["group"].Unsigned().value_or(0);

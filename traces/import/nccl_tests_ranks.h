@@ -28,7 +28,7 @@ class ListedRanks {
     int32_t nodes = 1;
     std::vector<std::string> notes;
   };
-  // Requires a rank.
+  // Returns the communicator of the results. At least one rank must have been added.
   Communicator Measured() const;
 
  private:

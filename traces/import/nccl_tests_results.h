@@ -28,13 +28,13 @@ inline std::string StemOf(const std::string& path) {
 // Counts of rows or times that are left out, by reason, and of those that are kept although their results
 // were wrong.
 struct LeftOutResults {
-  uint64_t empty = 0;    // of 0 bytes
+  uint64_t empty = 0;    // rows of 0 bytes
   uint64_t untimed = 0;  // rows without a time
-  uint64_t wrong = 0;    // kept, although the test found wrong results
-  uint64_t other = 0;    // of tests that are no collectives of NCCL
-  uint64_t of_host = 0;  // kept, although they are times of the host
+  uint64_t wrong = 0;    // kept rows whose results the test found wrong
+  uint64_t other = 0;    // rows of tests that are no collectives of NCCL
+  uint64_t of_host = 0;  // kept times that are the host's
   BandwidthCheck check;
-  bool keeps_contradictory = false;  // because most times contradict their bandwidths
+  bool keeps_contradictory = false;  // true if most times contradict their bandwidths
 
   // Returns whether to keep a mean time of `bytes` on `ranks` ranks. A time that contradicts its bandwidths
   // is counted, and left out unless keeps_contradictory.
@@ -123,7 +123,7 @@ class TestResults {
  private:
   MeasurementFile file_;
   bool is_default_ = true;
-  std::map<std::string, size_t, std::less<>> topology_of_;  // index of its context
+  std::map<std::string, size_t, std::less<>> topology_of_;  // topology -> index of its context
   std::map<std::tuple<size_t, Collective, uint64_t>, size_t> row_of_;
 };
 

@@ -13,7 +13,7 @@ namespace dynamiccl {
 // A word and where it ends.
 struct Token {
   std::string_view text;
-  size_t end = 0;  // offset behind the last character
+  size_t end = 0;  // offset after the last character
 };
 
 // The words of a line.
@@ -21,7 +21,7 @@ std::vector<Token> Tokens(std::string_view line);
 
 // One of the two times of a row, out of place or in place, and the row's values that belong to it.
 struct RowTime {
-  std::optional<float> us;  // nothing for "N/A"
+  std::optional<float> us;  // empty for "N/A"
   bool wrong = false;       // #wrong is above 0
   // Bandwidths in GB/s as printed; nothing where the table has none, or where they are of another time.
   std::optional<double> algbw, busbw;
@@ -47,7 +47,7 @@ struct TestRow {
 class RowColumns {
  public:
   RowColumns() = default;
-  // `header` is the header line; the names begin behind `hash`.
+  // `header` is the header line; the names begin after the position `hash`.
   RowColumns(std::string_view header, size_t hash);
 
   bool empty() const { return columns_.empty(); }

@@ -72,7 +72,8 @@ Places PlacesIn(const std::vector<std::string_view>& names) {
       if (row.name == names[i]) places[row.column] = static_cast<int>(i);
     }
   }
-  // Bandwidths are no check where two columns have their name, or where one stands beside two times.
+  // Bandwidths cannot check times if several columns have the same bandwidth's name, or if one bandwidth
+  // stands beside two times.
   for (const auto& [name, column] : kColumnNames) {
     const bool bandwidth = column >= kOutAlgbw;
     const bool of_two_times = !name.starts_with("oop_") && !name.starts_with("ip_") && places[kInTime] >= 0;
@@ -88,11 +89,11 @@ bool AreResults(const Places& places) {
          (places[kOutTime] >= 0 || (places[kTime] >= 0 && places[kInPlace] >= 0));
 }
 
-// Reads a table line by line. The path must outlive it. The first wrong line ends the import; a missing time
-// is counted.
+// Reads a table line by line. The path must outlive the object. The first wrong line ends the import; a
+// missing time is counted.
 class TableResults {
  public:
-  // `check`: times that contradict their bandwidths are left out.
+  // If `check` is true, durations that contradict their bandwidths are left out.
   TableResults(const std::string& path, bool check) : path_(path), results_("nccl-tests") {
     left_out_.keeps_contradictory = !check;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A field is a tag (number << 3 | wire type) and a value: a varint of 7 bits a byte, 4 or 8 bytes
+// A field is a tag (number << 3 | wire type) and a value: a varint of 7 bits per byte, 4 or 8 bytes
 // little-endian, or a length and as many bytes. Each length is checked against the message before it is used.
 #include "traces/import/protobuf_fields.h"
 

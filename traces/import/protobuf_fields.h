@@ -19,7 +19,7 @@ struct ProtobufField {
   uint64_t value = 0;  // value of varints and fixed-size fields
   // Content of strings, bytes, packed lists and messages; points into the message.
   std::string_view bytes;
-  // Offset in the file of `bytes`, or of the field.
+  // Offset in the file: of `bytes` if the field has bytes, otherwise of the field itself.
   uint64_t offset = 0;
 };
 

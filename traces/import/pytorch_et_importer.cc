@@ -109,8 +109,8 @@ std::optional<DataType> TypeOfTensors(JsonValue types) {
   return DataTypeOfPyTorch(std::string_view(text).substr(begin, text.find(')', begin) - begin));
 }
 
-// Reads one trace and builds its section. The path must outlive it. Nodes that move no data are counted and
-// left out; broken JSON ends the import.
+// Reads one trace and builds its section. The path must outlive the object. Nodes that move no data are
+// counted and left out; broken JSON ends the import.
 class ExecutionTrace {
  public:
   ExecutionTrace(const std::string& path, const ImportOptions& options)
@@ -237,8 +237,8 @@ class ExecutionTrace {
     if (!comm.out_elements) comm.out_elements = ElementsOfShapes(outputs.shapes);
   }
 
-  // Fills in rank and group. A group without a name is numbered by its first use. Its address has a meaning
-  // in that process only, but all ranks agree on the order in which groups are first used.
+  // Fills in rank and group. A group without a name is numbered by its first use: a group's address has a
+  // meaning in its own process only, but all ranks agree on the order in which groups are first used.
   void FillGroup(const Attributes& attributes, const Arguments& inputs, size_t place, CommNode& comm) {
     if (place >= 1) comm.rank = inputs.values[place - 1].Integer().value_or(-1);
     comm.group_size =
@@ -321,7 +321,7 @@ class ExecutionTrace {
     if (size <= 0) size = section_.UntoldSize();
     if (own == own_ranks_.end() && first) section_.Unfilled("rank in the group", "0");
     size = std::clamp<int64_t>(size, 1, UINT16_MAX);
-    // ImportFile refuses a stated size that is too small, so the rank beyond it stays.
+    // If the user stated a size, a rank beyond it is kept: ImportFile then refuses the size as too small.
     const int64_t last = stated ? INT16_MAX : size - 1;
     const int64_t rank = std::clamp<int64_t>(own == own_ranks_.end() ? 0 : own->second, 0, last);
     if (first && size > largest_) {

@@ -40,8 +40,8 @@ struct ImportedCall {
   uint32_t stream = 0;
 };
 
-// Builds one section; one thread, used by one importer for one file. It also counts the fields that the file
-// does not contain, so that every importer reports them alike.
+// Builds one section. One importer uses the object for one file, on one thread. It also counts the fields
+// that the file does not contain, so that every importer reports them alike.
 class RankSection {
  public:
   // `writer` names the format. The section is marked as imported; `flags` are further TraceFlags.

@@ -27,7 +27,7 @@ struct UnfilledField {
   friend bool operator==(const UnfilledField&, const UnfilledField&) = default;
 };
 
-// What stands for the size of a group of which the file names only some ranks.
+// The text that stands for the size of a group of which the file names only some ranks.
 inline constexpr std::string_view kHighestRank = "the highest rank named here, and 1";
 
 // Decompressed bytes by which a file is recognised. A launcher's output comes before a log's own, and takes

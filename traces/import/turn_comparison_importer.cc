@@ -22,8 +22,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Standard errors on each side of a 95 % interval, and the least standard error of an effect, as `ab
-// --effects` has them.
+// Half-width of a 95 % interval in standard errors, and the least standard error of an effect; both as in `ab
+// --effects`.
 constexpr double kErrorsOfInterval = 1.96;
 constexpr double kLeastError = 0.001;
 // Ranks of a job that the file does not state, and channels of its communicators (hostccl's default).
@@ -81,7 +81,7 @@ std::optional<std::string> SetCalls(const std::string& setting, const Job& job, 
   return setting.substr(sign + 1);
 }
 
-// Returns what is measured, a setting's effect still without its times. Returns nothing if the setting has
+// Returns the effect of a setting, with its subject but without its times. Returns nothing if the setting has
 // several configs or is a file of rules.
 std::optional<MeasuredEffect> SubjectOf(const std::string& setting, const Job& job) {
   if (setting.find(',') != std::string::npos) return std::nullopt;

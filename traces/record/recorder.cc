@@ -44,8 +44,8 @@ struct CachedRing {
 };
 thread_local CachedRing t_cached;
 
-// A forked child has only the thread that forked. This forgets the thread's cached ring. So its next Append
-// takes the slow path, which notices that the process is a child.
+// A forked child has only the thread that forked. This function makes the thread forget its cached ring. The
+// thread's next Append then takes the slow path, which notices that the process is a child.
 void AfterForkInChild() {
   g_generation.fetch_add(1, std::memory_order_relaxed);
   t_cached = {};
@@ -99,7 +99,7 @@ void CopyBody(const TraceRecord& record, TraceRecord& slot) {
                                   const TraceRecord& record) {
   const uint64_t position = segment.head;
   TraceRecord* const slot = records + (position & mask);
-  // Fetches the line of a record to come, so that storing it does not wait for memory.
+  // Fetches the cache line of a later record, so that storing that record does not wait for memory.
   __builtin_prefetch(records + ((position + kPrefetchedRecords) & mask), /*for writing*/ 1);
   std::atomic_ref commit(slot->commit);
   commit.store(0, std::memory_order_relaxed);

@@ -19,7 +19,7 @@ struct ReplayCommunicator {
   int32_t n_ranks = 1;
   // Colour of this rank in the split; -1: not a member.
   int32_t color = -1;
-  int32_t key = 0;  // rank of this process inside
+  int32_t key = 0;  // rank of this process in the communicator
 };
 
 // Calls with one call number on one communicator. Several of them are issued between GroupStart and GroupEnd.
@@ -46,8 +46,8 @@ int32_t RecordedRanks(const Trace& trace);
 int32_t ReplayRanks(const Trace& trace, int32_t asked);
 
 // A trace of one rank is mirrored: every rank issues its calls, and communicators smaller than the job become
-// blocks of neighbouring ranks. A trace of several ranks needs as many ranks as it has; another number is an
-// error. So is a group whose size the imported file did not state (TraceSection::groups_unknown).
+// blocks of neighbouring ranks. A trace of several ranks needs as many ranks as the trace has; another number
+// is an error. So is a group whose size the imported file did not state (TraceSection::groups_unknown).
 Result<ReplayPlan> PlanReplay(const Trace& trace, int32_t rank, int32_t world, const ReplayWindow& window);
 
 // Returns the argument `count` of the API function, in elements. These are whole elements per rank, so a

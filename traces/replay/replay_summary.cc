@@ -13,7 +13,7 @@ namespace {
 // A column of the table. A cell without a value is empty.
 struct Column {
   const char* title;
-  // Characters; negative: the text begins at the left.
+  // Width in characters. If it is negative, the text is aligned to the left.
   int width;
   std::string (*cell)(const ReplayRow& row);
 };

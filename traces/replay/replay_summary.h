@@ -19,7 +19,7 @@ struct ReplayRow {
   uint64_t calls = 0;
   uint64_t bytes = 0;
   uint64_t recorded_calls = 0;  // calls that have a recorded duration
-  double recorded_us = 0;       // sum over those
+  double recorded_us = 0;       // sum over these calls
   double replayed_us = 0;       // sum over all calls
   // Time of one such call in a sweep, with the library's own choice and with the best config; -1: not known.
   double default_us = -1;

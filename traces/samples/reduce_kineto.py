@@ -4,7 +4,7 @@
 usage: reduce_kineto.py [--device] TRACE.json[.gz] > REDUCED.json
 
 With --device the output also has all other kernels, copies and fills of the device, as "other kernel", "other copy" and
-"other fill" with only their times. So it shows when the device was busy.
+"other fill" with only their times. The output then shows when the device was busy.
 """
 import gzip
 import json

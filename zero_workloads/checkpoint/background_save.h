@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One save on a thread of its own: this rank's part, and on rank 0 the commit once all parts exist. Ranks
-// coordinate through files in the folder and use no communicator, so training may continue meanwhile.
+// Runs one save on a separate thread: it writes this rank's part and, on rank 0, commits the checkpoint once
+// all parts exist. Ranks coordinate through files in the folder and use no communicator, so training may
+// continue meanwhile.
 #pragma once
 
 #include <chrono>
@@ -20,8 +21,8 @@ namespace dynamiccl::zero {
 // return.
 class BackgroundSave {
  public:
-  // Rank 0 keeps looking this long for a part that its rank has reported as written. On a network file system
-  // a new file may stay invisible for some seconds.
+  // How long rank 0 looks for a part after the part's rank has reported it as written. On a network file
+  // system a new file may stay invisible for some seconds.
   static constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(10);
 
   // Starts the save. The numbers to which `content` points must not change until WaitForPart returns.
@@ -38,7 +39,8 @@ class BackgroundSave {
   // On rank 0, waits until the checkpoint is complete, or returns why it is not. On other ranks, returns
   // without waiting for the commit. Call it when every rank's WaitForPart is known to have succeeded.
   Status WaitForCommit();
-  // The same waits, for at most `patience`. They return true if the wait is over.
+  // Wait as the functions above do, but for at most `patience`. They return true if the save has reached that
+  // point or has failed.
   bool WaitForPart(std::chrono::milliseconds patience) { return Reaches(Progress::kPartWritten, patience); }
   bool WaitForCommit(std::chrono::milliseconds patience);
   // Returns the failure that the save has had so far, without waiting.

@@ -124,7 +124,8 @@ Status CheckpointFolder::SetAside(int64_t step) const {
   const std::string first = path_ + "/" + Name(kSetAside, step);
   std::string aside = first;
   std::error_code failure;
-  // An earlier run may have set a checkpoint of the same step aside, which is the user's to remove.
+  // An earlier run may have set aside a checkpoint of the same step. Only the user removes such a checkpoint,
+  // so this one gets a number as well.
   for (int number = 2; fs::exists(aside, failure); ++number) aside = fmt::format("{}.{}", first, number);
   return Rename(PathOf(step), aside);
 }

@@ -20,8 +20,8 @@ inline constexpr const char* kIndexFile = "index";
 struct Retention {
   // Number of the newest checkpoints that stay, the new one included.
   int64_t keep = 1;
-  // Step of the newest checkpoint that this run has saved or continued from. The run does not continue any
-  // newer one.
+  // Step of the newest checkpoint that this run has saved or continued from. The run is not a continuation of
+  // any newer checkpoint.
   int64_t newest_own = std::numeric_limits<int64_t>::max();
 };
 
@@ -50,8 +50,9 @@ class CheckpointFolder {
   Status Claim();
   // Turns the partial folder of this step into a checkpoint. Its writers must have synced its content.
   // Existing checkpoints of this and later steps, and all that are newer than `retention.newest_own`, belong
-  // to a run from before the resume, so they are set aside: they are renamed and no longer listed. Of the
-  // others only the newest stay. If an old checkpoint cannot be removed, this is reported on standard error.
+  // to a run from before the resume. They are set aside: renamed and no longer listed. Of the other
+  // checkpoints, the newest `retention.keep` stay. If an old checkpoint cannot be removed, this is reported
+  // on standard error.
   Status Commit(int64_t step, const Retention& retention) const;
   // Removes the parts of a save that failed. Files that cannot be removed are left to the next Claim.
   void DropPartial(int64_t step) const;
@@ -64,7 +65,7 @@ class CheckpointFolder {
   void RemoveBeyond(const std::vector<int64_t>& steps, int64_t keep) const;
 
   std::string path_;
-  // Descriptor of the locked folder. Closing it ends the lock.
+  // Descriptor of the locked folder. Closing it releases the lock.
   UniqueFd lock_;
 };
 

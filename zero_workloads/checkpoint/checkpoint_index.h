@@ -52,8 +52,8 @@ struct StoredRange {
   int64_t end = 0;
 };
 
-// A decoded index. DecodeIndex guarantees that numbers and ranges are within bounds, CheckComplete that no
-// element is missing.
+// A decoded index. DecodeIndex guarantees that numbers and ranges are within bounds. CheckComplete checks
+// that no element is missing.
 struct CheckpointIndex {
   // Values that exist once for the run: step, settings, loss scale, ...
   std::map<std::string, std::string> values;
@@ -63,7 +63,8 @@ struct CheckpointIndex {
   std::vector<CheckpointFile> files;
   std::vector<StoredRange> ranges;
 
-  // Returns kNotFound, with the name, if there is no such value, and kCorrupt if it is not a whole number.
+  // Returns kNotFound, with the name, if there is no such value. Returns kCorrupt if the value is not a whole
+  // number.
   Result<int64_t> IntegerValue(const std::string& name) const;
   // Index of the state; -1 if there is none.
   int64_t StateNumber(const std::string& name) const;
@@ -71,7 +72,7 @@ struct CheckpointIndex {
   int64_t TensorNumber(const std::string& name) const;
 };
 
-// The index as bytes, with magic number, version, length and a checksum over all of them.
+// The index as bytes: magic number, version, length, content, and a checksum over everything before it.
 std::vector<std::byte> EncodeIndex(const CheckpointIndex& index);
 // Decodes an index. If the bytes are not an index, are of another version, truncated or changed anywhere, the
 // error is kCorrupt and names the offset.

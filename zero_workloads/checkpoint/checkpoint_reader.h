@@ -45,7 +45,7 @@ class CheckpointReader {
   // Open files and ranges point into the index, so the index must have a stable address.
   std::unique_ptr<CheckpointIndex> index_;
   int64_t step_;
-  // Ranges by tensor and state.
+  // The stored ranges of each pair of tensor and state.
   std::map<std::pair<int64_t, int64_t>, std::vector<const StoredRange*>> ranges_;
   std::map<uint32_t, DataFileReader> open_;
 };

@@ -17,7 +17,8 @@ namespace {
 using Values = std::map<std::string, std::string>;
 
 // A different value of one of these settings means another model or another order of the data. The batch and
-// the number of micro-steps may change if their product stays: this is checked through data.next_row.
+// the number of micro-steps may change if their product stays the same: the check of data.next_row covers
+// that.
 constexpr const char* kMustAgree[] = {"layers", "hidden", "heads", "sequence", "seed"};
 
 // Splits the value "settings" into its name=value words.

@@ -18,11 +18,11 @@ Result<std::vector<std::string>> CheckResumable(const std::map<std::string, std:
                                                 const std::map<std::string, std::string>& own);
 
 // Returns kCorrupt, with the name, if a value that an engine restores is not a number in its range. A missing
-// value is no error, unless a loss scale is incomplete.
+// value is no error, except if a loss scale has only some of its values.
 Status CheckEngineValues(const std::map<std::string, std::string>& values);
 
-// Removes the state of a loss scale that was fixed, because version 0.1.0 saved such states too. A run that
-// resumes with a dynamic scale then starts at its own first one.
+// Removes the state of a fixed loss scale, which version 0.1.0 saved as well. A run that resumes with a
+// dynamic scale then starts at its own first scale.
 void DropFixedLossScale(std::map<std::string, std::string>& values);
 
 }  // namespace dynamiccl::zero

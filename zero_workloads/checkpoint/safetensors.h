@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights in the safetensors format (github.com/huggingface/safetensors): 8 bytes of header length, a JSON
-// header with type, shape and offsets of each tensor, then the numbers. Exported from and imported into
-// checkpoints.
+// header with type, shape and offsets of each tensor, then the numbers. The functions export a checkpoint's
+// weights to such a file and import them from one.
 #pragma once
 
 #include <cstdint>

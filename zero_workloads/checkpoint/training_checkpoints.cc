@@ -18,8 +18,9 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Longest time between two calls in which ranks that wait for a save ask each other. hostccl takes 30 s
-// without progress for a hang (HOSTCCL_TIMEOUT_MS); ten short calls a second cost nothing beside writing.
+// Longest time between two collectives with which ranks that wait for a save ask each other whether it is
+// done. hostccl regards 30 s without progress as a hang (HOSTCCL_TIMEOUT_MS). Ten short collectives per
+// second cost nothing compared with the writing.
 constexpr std::chrono::milliseconds kAskPeriod(100);
 
 int64_t Product(std::span<const int64_t> extents) {

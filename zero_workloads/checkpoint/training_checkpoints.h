@@ -81,8 +81,8 @@ class TrainingCheckpoints {
   int64_t Candidate(int64_t below) const;
   // Fills the engine's state tensors. Only an error of kind kCorrupt allows an older checkpoint to be tried.
   Result<Loaded> Load(int64_t step);
-  // Returns an error if the checkpoint has a parameter that the model lacks: it is of another model, of which
-  // the run would use a part.
+  // Returns an error if the checkpoint has a parameter that the model lacks. Such a checkpoint is of another
+  // model, and the run would otherwise continue with only a part of it.
   Status CheckParameters(const CheckpointIndex& index) const;
   Status LoadState(const StateTensor& state, CheckpointReader* reader) const;
   Status LoadRange(const StateRange& range, const StateTensor& state, CheckpointReader* reader) const;
@@ -94,7 +94,8 @@ class TrainingCheckpoints {
   StateValues ValuesAt(int64_t steps_done) const;
 
   // Calls `wait` again and again until it has returned true on every rank. `wait` gets the longest time to
-  // wait. The ranks meet between its calls, because hostccl takes a long wait in one collective for a hang.
+  // wait. The ranks meet in a short collective between these calls, because hostccl would regard one long
+  // wait in a collective as a hang.
   void AwaitAll(const std::function<bool(std::chrono::milliseconds)>& wait) const;
   // Returns the sum over all ranks. Collective call.
   int64_t Sum(int64_t number) const;

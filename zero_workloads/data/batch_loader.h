@@ -16,7 +16,7 @@ struct Batch {
   at::Tensor targets;
 };
 
-// The shape of a training batch, and this rank's place among those that share it.
+// The shape of a training batch, and this rank's place among the ranks that share the batch.
 struct BatchShape {
   // Number of rows over all ranks.
   int64_t global_batch = 8;

@@ -65,7 +65,7 @@ void FinishCompute();
 // CUDA).
 at::Tensor HostBuffer(int64_t bytes);
 // Blocks until the event has happened; the event must not be null. `check` is called during or after the
-// wait. It throws if the event can no longer happen.
+// wait, and throws if the event can no longer happen.
 void WaitOnHost(const Event& event, const std::function<void()>& check);
 // Nanoseconds for which compute waited for communication since the last call.
 int64_t TakeComputeWaitNanoseconds();
@@ -83,8 +83,8 @@ at::Tensor NewHostTensor(int64_t elements, at::ScalarType type);
 int64_t DeviceMemoryBytes();
 
 // Makes allocations of this rank's tensors throw c10::OutOfMemoryError when they exceed `bytes` in total.
-// Call it before the first tensor. `allocator` applies to host memory (memory/memory_cap.h); CUDA uses
-// LibTorch's own.
+// Call it before the first tensor. `allocator` applies to host memory only (memory/memory_cap.h): on CUDA,
+// LibTorch's own allocator stays in use.
 Status CapDeviceMemory(int64_t bytes, MemoryAllocator allocator);
 
 // The peak memory of this process so far: its largest resident size (host), or the most bytes that LibTorch

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host memory as a second kind of memory beside the device's. On a GPU it is pinned memory. A run on CPUs has
-// it too: there it is memory that neither the device's counters nor --memory-cap see, so that offloading to
-// the host moves and frees as much as it would on a GPU.
+// Host memory as a second kind of memory beside the device's. On a GPU it is pinned memory. A run on CPUs
+// also has such a second kind: memory that neither the device's counters nor --memory-cap see. Offloading to
+// the host thus moves and frees as much as it would on a GPU.
 //
 // Tensors in host memory come from NewHostTensor (device.h). The functions may be called from any thread.
 #pragma once

@@ -18,7 +18,7 @@ class EstimateCommand {
   Result<std::string> Run();
 
  private:
-  // Adds the options of states' sizes, and of the time to train.
+  // Adds the options that determine the sizes of the states, and those for the time to train.
   void RegisterStates(CLI::App& app);
   void RegisterTime(CLI::App& app);
   // Returns an error if options contradict each other or lack the model's shape.

@@ -14,14 +14,14 @@ namespace {
 // Names in the order of the enumerators.
 constexpr std::string_view kCheckpointNames[] = {"none", "full", "partitioned", "partitioned_cpu"};
 
-// Bytes of a number of an fp32 tensor.
+// Bytes of one fp32 number.
 constexpr double kFp32Bytes = 4;
 
 double ModelTypeBytes(const EstimateSettings& settings) {
   return settings.dtype == "fp32" ? kFp32Bytes : kFp32Bytes / 2;
 }
 
-// Bytes of a number whose type is "model" or "fp32".
+// Bytes of one number whose type is "model" or "fp32".
 double BytesOfType(const EstimateSettings& settings, std::string_view type) {
   return type == "fp32" ? kFp32Bytes : ModelTypeBytes(settings);
 }
@@ -119,8 +119,9 @@ StateBytes BytesOf(const EstimateSettings& settings) {
   return bytes;
 }
 
-// Returns the model states of a rank for a model of so many parameters. In stage 1 local sums replace the
-// whole set of gradients; in the other stages they come in addition.
+// Returns the model states of one rank for a model with this number of parameters. In stage 1, the gradients
+// that a step has added up locally take the place of the whole set of gradients. In the other stages they
+// need memory in addition to the gradients.
 ModelStates StatesOfRank(const EstimateSettings& settings, double parameters, int stage) {
   ModelStates states = StatesOf(parameters, BytesOf(settings), stage, settings.ranks);
   if (settings.accumulation == "in_place") return states;

@@ -30,12 +30,14 @@ struct EstimateSettings {
   std::string gradient_type = "model";
   // Type of the sums of gradients over micro-steps, "model" or "fp32". "none": there is one micro-step.
   std::string accumulation_type = "none";
-  // Where these sums are. "in_place": in the place of the gradients, each of which is freed when it has been
-  // added. The others keep them beside the gradients, as the trainer does (docs/zero_memory.md). "local":
-  // every rank has those of all parameters. "sharded": in stages 2 and 3 a rank has its shard of them, in
-  // fp32 whatever their type; in stages 0 and 1 as "local".
+  // Where the sums of gradients over micro-steps lie. "in_place": in place of the gradients, each of which is
+  // freed when it has been added. "local" and "sharded": beside the gradients, as in the trainer
+  // (docs/zero_memory.md). With "local", every rank has the sums of all parameters. With "sharded", a rank in
+  // stages 2 and 3 has only its shard of the sums, always in fp32; in stages 0 and 1 "sharded" equals
+  // "local".
   std::string accumulation = "in_place";
-  // Bytes of gradients for one parameter as a multiple of 4. Overrides the two types above for memory.
+  // Bytes of gradients for one parameter, divided by 4. If set, the memory follows from it and not from the
+  // two types above.
   std::optional<double> alpha;
   // Number of data-parallel ranks.
   int64_t ranks = 8;
@@ -53,7 +55,7 @@ struct EstimateSettings {
   double blocks_in_unit = 1;
   // Memory of a device in bytes, to report which stages fit. 0 means that this is not reported.
   double device_bytes = 0;
-  // Tokens to train on, and the operations in a second that each rank reaches. 0 means that the time to train
+  // Tokens to train on, and the operations per second that each rank reaches. 0 means that the time to train
   // is not reported.
   double tokens = 0;
   double operations_a_second = 0;
@@ -88,8 +90,8 @@ double TrainingSecondsOf(const EstimateSettings& settings);
 // One estimate for each of the stages 0 to 3. The settings must be valid.
 std::array<StageEstimate, 4> EstimateOf(const EstimateSettings& settings);
 
-// Parses a number of parameters or, as `what` says, of other things: "7.5B", "128M", "1T", or a plain number.
-// K, M, B and T are powers of 1000.
+// Parses a number of parameters, or of the things that `what` names in errors: "7.5B", "128M", "1T", or a
+// plain number. K, M, B and T are powers of 1000.
 Result<double> ParseParameters(const std::string& text, std::string_view what = "parameters");
 // Parses "none", "full", "partitioned" or "partitioned_cpu", as in --activation-checkpoints. The result is
 // empty for other names.

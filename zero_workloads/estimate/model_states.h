@@ -18,10 +18,11 @@ struct StateBytes {
   double optimizer = 12;
 };
 
-// Mixed precision (fp16 or bf16) with Adam takes 2 + 2 + 12 = 16 bytes a parameter (the ZeRO paper, section
+// Mixed precision (fp16 or bf16) with Adam takes 2 + 2 + 12 = 16 bytes per parameter (the ZeRO paper, section
 // 3.1).
 inline constexpr StateBytes kMixedPrecisionAdam{2, 2, 12};
-// fp32 with Adam takes 4 + 4 + 8 = 16 bytes a parameter. The parameters are the master weights in this case.
+// fp32 with Adam takes 4 + 4 + 8 = 16 bytes per parameter. The parameters are the master weights in this
+// case.
 inline constexpr StateBytes kFp32Adam{4, 4, 8};
 
 // Bytes of each kind of state on one rank.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a training run takes if computing is all that takes time. The formula is that of Narayanan et al.,
+// How long a training run takes if nothing but computing takes time. The formula is that of Narayanan et al.,
 // "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC 2021, section 5.1.
 #pragma once
 
@@ -12,7 +12,7 @@ struct TrainingRun {
   // True if the backward pass computes every block again from its checkpoint.
   bool recomputes = true;
   double devices = 1;
-  // Floating-point operations in a second that one device reaches in training.
+  // Floating-point operations per second that one device reaches in training.
   double operations_a_second = 0;
 };
 

@@ -45,8 +45,8 @@ enum class BlockUnits {
 // Unit 0, the root, is embeddings, last norm and head; unit i is block i - 1, or half i - 1 of all halves.
 class Gpt {
  public:
-  // With a group in `split` the model is divided among its ranks. Their number must divide heads, hidden
-  // and vocabulary, and every sequence length if the sequence is split.
+  // With a group in `split`, the model is divided among the group's ranks. The number of ranks must divide
+  // heads, hidden and vocabulary, and every sequence length if the sequence is split.
   explicit Gpt(const GptShape& shape, const TensorSplit& split = {},
                BlockUnits block_units = BlockUnits::kWhole);
   // Slots point into the layers, so the object has a fixed address.
@@ -59,8 +59,8 @@ class Gpt {
 
   // `tokens` and `targets` are int64 [batch, sequence]; a target is the token that follows. Both functions
   // return the cross entropy in nats as fp32: MeanLoss returns a scalar, the mean over all targets;
-  // LossPerToken returns one value a target, [batch * sequence]. The result is equal on all ranks of a tensor
-  // group. These ranks must pass the same tokens and call the function together, since the layers
+  // LossPerToken returns one value per target, [batch * sequence]. The result is equal on all ranks of a
+  // tensor group. These ranks must pass the same tokens and call the function together, since the layers
   // communicate.
   at::Tensor MeanLoss(const at::Tensor& tokens, const at::Tensor& targets, UnitHooks* hooks) const;
   at::Tensor LossPerToken(const at::Tensor& tokens, const at::Tensor& targets, UnitHooks* hooks) const;

@@ -44,7 +44,7 @@ struct VocabularyLossFunction : torch::autograd::Function<VocabularyLossFunction
     const at::Tensor shifted = logits - LargestLogit(logits, split.group);
     const at::Tensor target_logit = shifted.gather(1, own_column).squeeze(-1).masked_fill(elsewhere, 0);
     const at::Tensor exponentials = shifted.exp_();
-    // The sum of the exponentials and the logit of the target are summed in one AllReduce.
+    // One AllReduce sums both the exponentials' sum and the target's logit over the ranks.
     const at::Tensor sums = at::stack({exponentials.sum(-1), target_logit});
     split.group->Await(split.group->AllReduce(sums, kLabel));
     const at::Tensor ignored = targets.eq(kIgnoredTarget);

@@ -10,9 +10,9 @@
 namespace dynamiccl::zero {
 
 // `logits` are fp32 [targets, own part of the vocabulary], `targets` int64 [targets] with indices into the
-// whole vocabulary. Returns the loss in nats, equal on all ranks: the mean over the targets, or one value a
+// whole vocabulary. Returns the loss in nats, equal on all ranks: the mean over the targets, or one value per
 // target, as `reduction` (at::Reduction) says. A target of -100 counts as absent, as in torch. All ranks of
-// the group call it; without a group it is torch's cross entropy.
+// the group call the function; without a group it is torch's cross entropy.
 at::Tensor VocabularyLoss(const at::Tensor& logits, const at::Tensor& targets, int64_t reduction,
                           const TensorSplit& split);
 

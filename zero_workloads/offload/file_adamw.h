@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // AdamW whose states lie in files, as ZeRO-Infinity keeps them on NVMe (Rajbhandari et al., SC 2021). A step
-// walks through the states in sub-groups, the last first, over a ring of three buffers: one is filled with
-// the next sub-group while the optimizer works on the second and the third is written back.
+// walks through the states in sub-groups, the last first, over a ring of three buffers. While one buffer is
+// filled with the next sub-group, the optimizer works on the second, and the third is written back.
 #pragma once
 
 #include <array>
@@ -43,8 +43,8 @@ class FileAdamW final : public AdamW {
   struct Buffer {
     // Room for one sub-group of each state.
     AdamWStates states;
-    // The transfer of this buffer that is in progress; at most one of the two is valid. Its result is the
-    // time that the transfer took, in nanoseconds.
+    // The transfer of this buffer that is in progress; at most one of the two futures is valid. Its result is
+    // the time that the transfer took, in nanoseconds.
     std::future<int64_t> reading, writing;
   };
 

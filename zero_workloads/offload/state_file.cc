@@ -74,7 +74,7 @@ void StateFile::Read(int64_t begin, int64_t blocks, float* memory) const {
   });
 }
 
-// If a file was cut, a write beyond its end would make it long again, with zeros that later reads take for
+// If a file was cut, a write beyond its end would extend it again, with zeros that later reads would take for
 // states.
 void StateFile::CheckIsWhole() const {
   struct stat found = {};

@@ -37,7 +37,7 @@ class StateFile {
   // The file as an fp32 tensor of `elements`, through the page cache, for access between steps.
   const at::Tensor& mapped() const { return mapped_; }
   const std::string& path() const { return path_; }
-  // Length of the file: 4 bytes an element, rounded up to whole blocks, of which there is at least one.
+  // Length of the file: 4 bytes per element, rounded up to whole blocks, of which there is at least one.
   int64_t bytes() const { return bytes_; }
   // True if transfers bypass the page cache.
   bool direct() const { return direct_; }

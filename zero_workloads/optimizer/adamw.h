@@ -37,13 +37,13 @@ struct AdamWStates {
 };
 
 // The sub-groups of a step. A step updates the elements from the last to the first, one sub-group after
-// another, so that the caller can use the new values of one while the next is computed.
+// another, so that the caller can use the new values of one sub-group while the next one is computed.
 struct SubGroups {
   // The first element of each sub-group, in falling order; the first sub-group reaches to the last element.
-  // FileAdamW ignores this and has sub-groups of its own. Empty means one sub-group.
+  // If the list is empty, there is one sub-group. FileAdamW ignores the list and has its own sub-groups.
   std::vector<int64_t> begins;
-  // Called in the step after each sub-group: all elements from `begin` on have their new values. Empty means
-  // that nobody is told.
+  // Called in the step after each sub-group: all elements from `begin` on have their new values. An empty
+  // function is not called.
   std::function<void(int64_t begin)> updated;
 };
 

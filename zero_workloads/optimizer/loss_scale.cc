@@ -10,7 +10,8 @@ namespace {
 
 // Growth and decay are powers of two, so that scaling changes no mantissa.
 constexpr double kFactor = 2.0;
-// Above this scale a scaled loss of a few units would leave the range of fp32.
+// The largest scale. The norm is summed from squares of scaled gradients in fp32. At a scale of 2^64, the
+// square of a gradient of 1 would leave the range of fp32.
 constexpr double kMax = 0x1p60;
 
 }  // namespace

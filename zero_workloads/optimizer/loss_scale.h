@@ -16,15 +16,15 @@ struct LossScaleSettings {
   bool dynamic = false;
   // Number of consecutive steps without overflow after which the scale doubles.
   int64_t growth_interval = 1000;
-  // Number of overflows since the last growth at which the scale halves; it halves again at each further
-  // overflow. A value above 1 tolerates a single odd batch.
+  // The scale halves at this many overflows since its last growth, and again at each further overflow. A
+  // value above 1 tolerates a single odd batch.
   int64_t hysteresis = 2;
   // The scale never falls below this value.
   double least = 1.0;
 };
 
-// The loss scale of one engine, which updates it once a step. The scale is equal on all ranks as long as the
-// ranks report the same overflows. ZeroEngine guarantees this by deciding on summed values.
+// The loss scale of one engine, which updates it once per step. The scale is equal on all ranks as long as
+// the ranks report the same overflows. ZeroEngine guarantees this by deciding on summed values.
 class LossScale {
  public:
   explicit LossScale(const LossScaleSettings& settings);

@@ -22,12 +22,13 @@ enum class BufferMemory {
   kWindow,
 };
 
-// The memory that a user names "ordinary", "registered" or "window"; other words throw std::logic_error.
+// Returns the memory for a user's word: "ordinary", "registered" or "window". Other words throw
+// std::logic_error.
 BufferMemory BufferMemoryOf(const std::string& word);
 
 // Returns a tensor of `elements` undefined elements for collectives of `group`. All ranks of the group make
 // the same calls in the same order. The bytes are counted in the present category (memory_counters.h), but
-// not limited by CapDeviceMemory. The tensor's memory must go before the group does. Throws
+// not limited by CapDeviceMemory. The tensor's memory must be freed before the group is destroyed. Throws
 // std::runtime_error if the NCCL library lacks the functions, or refuses.
 at::Tensor NewBuffer(int64_t elements, const at::TensorOptions& options, BufferMemory memory,
                      ProcessGroup* group);

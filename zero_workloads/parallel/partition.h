@@ -52,7 +52,7 @@ struct Shard {
   int64_t arena_offset = 0;
 };
 
-// The place of a unit, in elements. With Ownership::kWhole the shard is its owner's and is the whole unit.
+// The place of a unit, in elements. With Ownership::kWhole, the shard of the unit's owner is the whole unit.
 struct UnitPartition {
   int64_t shard_elements = 0;
   // The start of this unit's shard in a rank's arena, which is the sequence of all its shards.
@@ -87,7 +87,7 @@ class Partition {
   int world_;
   Ownership ownership_;
   std::vector<UnitPartition> units_;
-  // By rank.
+  // The length of each rank's arena.
   std::vector<int64_t> arena_elements_;
 };
 

@@ -101,8 +101,8 @@ class ProcessGroup {
   // After this call, every rank's tensor has the content of the tensor of rank `root`.
   PendingCollective Broadcast(const at::Tensor& tensor, int root, const CallLabel& label);
 
-  // This group's later collectives start after `collective`, which another group of this rank has issued, is
-  // done. The caller does not wait.
+  // This group's later collectives start when `collective` is done, which another group of this rank has
+  // issued. The caller does not wait.
   void StartAfter(const PendingCollective& collective) { stream_.StartAfter(collective.event); }
   // Compute work issued after this call sees the result. On CUDA the call does not block.
   void Await(const PendingCollective& collective);
@@ -128,8 +128,8 @@ class ProcessGroup {
   PendingCollective BroadcastByOwners(const at::Tensor& input, const at::Tensor& output);
   // Marks the call for the trace and orders it after the compute work issued so far.
   void Prepare(const CallLabel& label);
-  // Adds the sent bytes of a call to the count. `full` is the tensor of all ranks' parts, and each rank sends
-  // the other ranks' parts of it `times` times.
+  // Adds the sent bytes of a call to the count. `full` holds the parts of all ranks; `times` says how often
+  // each rank sends the other ranks' parts.
   void CountSent(const at::Tensor& full, int times);
   // Runs `wait`. If it throws, or if the communicator has an asynchronous error, throws CollectiveFailure.
   void Guard(const PendingCollective& collective, const std::function<void()>& wait);

@@ -25,7 +25,7 @@ class Communicator {
     std::string key;
     int rank = 0;
     int size = 1;
-    // A rank waits this long for the others to arrive.
+    // A rank waits this long for the other ranks to arrive.
     std::chrono::milliseconds timeout{0};
   };
   // Collective over the ranks of the new communicator. Returns when all ranks have joined. After a time-out,

@@ -17,7 +17,7 @@ namespace {
 // names the call that did not finish.
 constexpr std::chrono::seconds kLibraryGrace{10};
 
-// Raises hostccl's own time-out, of all communicators.
+// Raises hostccl's own time-out, which applies to all communicators, above the group's.
 void RaiseLibraryTimeout(std::chrono::milliseconds of_group) {
   hostcclRaiseTimeout(std::chrono::milliseconds(of_group + kLibraryGrace).count());
 }
@@ -34,8 +34,8 @@ std::string NameOf(const std::string& group_name) {
   return group_name.empty() ? "0" : group_name;
 }
 
-// The type and number of elements, for example "float32 x 1024". If there are several tensors, those of the
-// first one.
+// The type and number of elements, for example "float32 x 1024". With several tensors, describes the first
+// one and counts the others.
 std::string ElementsText(const std::vector<at::Tensor>& tensors) {
   if (tensors.empty()) return "no tensor";
   const std::string first = c10::str(TypeName(tensors[0]), " x ", tensors[0].numel());
@@ -190,8 +190,8 @@ void HostBackend::DropBlock() {
   ncclGroupSimulateEnd(nullptr);
 }
 
-// torch.distributed does not end a block that an exception leaves. So an open block of this thread is such a
-// one.
+// torch.distributed does not end a block that an exception has left. If this thread still has an open block,
+// an exception has left it.
 void HostBackend::startCoalescing() {
   const std::lock_guard lock(mutex_);
   if (Coalesces()) DropBlock();

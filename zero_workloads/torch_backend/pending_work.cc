@@ -125,8 +125,8 @@ bool PendingWork::wait(std::chrono::milliseconds timeout) {
     hostcclEventSynchronize(done_);  // spins for a while before it sleeps
   }
   WaitForFuture();
-  // In this mode of torch every work is registered, and must be unregistered here. Without it only works of
-  // functional collectives are registered, and wait_tensor() unregisters them.
+  // In this mode of torch every work is registered, and must be unregistered here. In the usual mode only
+  // works of functional collectives are registered, and wait_tensor() unregisters them.
   if (c10d::allow_inflight_collective_as_graph_input())
     c10d::unregister_work(c10::intrusive_ptr<PendingWork>::reclaim_copy(this));
   Rethrow();

@@ -39,8 +39,9 @@ void CheckSameCount(const char* operation, const at::Tensor& own, const at::Tens
                     " elements, its place in the list ", in_list.numel());
 }
 
-// Returns the tensors of all lists, one list after another. There must be one list for each of `size` ranks,
-// with a contiguous tensor for each input, of its size. Otherwise the function throws.
+// Returns the tensors of all lists, one list after another. There must be one list for each of `size` ranks.
+// Each list must have one contiguous tensor for each input, of the same size as the input. Otherwise the
+// function throws.
 Tensors ForEachInput(const char* operation, const std::vector<Tensors>& lists, const Tensors& inputs,
                      int size) {
   TORCH_CHECK_VALUE(lists.size() == static_cast<size_t>(size), operation, ": ", lists.size(), " lists for ",
@@ -140,8 +141,8 @@ HostBackend::WorkHandle HostBackend::allgather(TensorLists& outputs, Tensors& in
   });
 }
 
-// Each rank contributes several tensors. As over gloo, they travel as one flat tensor in one AllGather, so
-// they have one type, and every rank's tensors have the same sizes.
+// Each rank contributes several tensors. As over gloo, they travel as one flat tensor in one AllGather. All
+// of them must therefore have one type, and every rank's tensors the same sizes.
 HostBackend::WorkHandle HostBackend::allgather_coalesced(TensorLists& outputs, Tensors& inputs,
                                                          const c10d::AllgatherOptions& opts) {
   const BlockGuard guard(*this);

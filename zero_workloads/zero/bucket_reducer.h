@@ -37,8 +37,8 @@ struct BucketSettings {
   ReduceKind kind = ReduceKind::kReduceScatter;
   // Bytes of a bucket over all ranks, rounded up so that a rank's part is a multiple of kShardAlignment.
   int64_t bucket_bytes = 0;
-  // If true, a bucket holds one unit, as it always does if ranks own whole units, whatever its size:
-  // gradients of several units are not fused, and `bucket_bytes` is not used.
+  // If true, a bucket holds exactly one unit, of any size: gradients of several units are not fused, and
+  // `bucket_bytes` is not used. If ranks own whole units, buckets always work in this way.
   bool by_unit = false;
   // If false, the reducer waits for each bucket before it returns.
   bool overlap = true;
@@ -95,15 +95,17 @@ class BucketReducer {
   void OpenAt(int64_t position, const UnitPartition& unit);
   // Sums the unit's gradients to the rank that owns the unit whole.
   void ReduceToOwner(int unit, const FlatParameters& parameters);
-  // Ends the sending of the present bucket: waits for it without overlap, and switches to the other buffer.
+  // Ends the sending of the present bucket and switches to the other buffer. If overlap is off, first waits
+  // for the bucket's sums.
   void AfterSend();
   // Starts the reduction of the present bucket and switches to the other buffer.
   void Send();
   // Waits for the bucket's reduction, if one is pending, and moves its sums to `gradients_`.
   void Settle(Bucket* bucket);
-  // The sums for this rank's shards, where the first collective of the bucket puts them.
+  // Returns the tensor in which the first collective of the bucket puts the sums for this rank's shards.
   at::Tensor OwnSums(const Bucket& bucket) const;
-  // Issues the sum over the replicas behind the first collective of the bucket, without waiting for it.
+  // Issues the sum over the replicas, which starts after the first collective of the bucket. Does not wait
+  // for it.
   void SumOverReplicas(Bucket* bucket);
   // Waits for all sums over replicas that this pass has started.
   void AwaitReplicas();

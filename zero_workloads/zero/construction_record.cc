@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fallback of LibTorch's dispatcher sees each operation of the constructing thread and passes it to the
-// record. A memory is known by its StorageImpl, so that views and tensor.data() count as the tensor itself.
+// record. A memory is identified by its StorageImpl, so that views and tensor.data() count as the tensor
+// itself.
 #include "zero_workloads/zero/construction_record.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -28,7 +29,7 @@ thread_local ConstructionRecord* recording = nullptr;
 
 void RecordedOperation(const c10::OperatorHandle& handle, torch::jit::Stack* stack) {
   const c10::impl::ExcludeDispatchKeyGuard unrecorded(kKey);
-  // LibTorch's own threads inherit the key, but construct nothing of the module's.
+  // LibTorch's own threads inherit the key, but construct no part of the module.
   if (recording == nullptr) return handle.callBoxed(stack);
   recording->Operate(handle, stack);
 }
@@ -44,7 +45,7 @@ bool Overwrites(const c10::OperatorHandle& handle) {
   return std::find(kOverwriting.begin(), kOverwriting.end(), name) != kOverwriting.end();
 }
 
-// A tensor of the shape of `like` over other memory.
+// Returns a tensor with the shape of `like` and the memory of `storage`.
 at::Tensor Over(const c10::Storage& storage, const at::Tensor& like, c10::DispatchKey key) {
   at::Tensor tensor =
       at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), c10::DispatchKeySet(key), like.dtype());
@@ -128,7 +129,8 @@ class ConstructionRecord::Replay {
     }
   }
 
-  // The tensor with memory for a hollow one; other tensors have memory already.
+  // Returns a tensor with memory that stands for a hollow tensor. Other tensors have memory already and are
+  // returned.
   at::Tensor Real(const at::Tensor& tensor) {
     if (!record_.IsHollow(tensor)) return tensor;
     const Memory memory = tensor.storage().unsafeGetStorageImpl();
@@ -166,7 +168,8 @@ class ConstructionRecord::Replay {
     Adopt(operation, stack);
   }
 
-  // Takes the memory that the operation made for the hollow memory of its results.
+  // Lets the memory that the operation allocated for its results stand for the hollow memory of these
+  // results.
   void Adopt(const Operation& operation, const torch::jit::Stack& stack) {
     size_t next = 0;
     for (const c10::IValue& value : stack) {
@@ -274,7 +277,7 @@ ConstructionRecord::Operation ConstructionRecord::Describe(const c10::OperatorHa
       return IsHollow(tensor) ? Over(tensor.storage(), tensor, c10::DispatchKey::CPU) : tensor;
     }));
   }
-  // A memory that is begun anew and read, as by x.copy_(x), keeps its content.
+  // If an operation also reads a memory that it overwrites, as x.copy_(x) does, the earlier content matters.
   for (const Memory memory : operation.reads) operation.begins.erase(memory);
   if (draws) {
     operation.generator = generator;
@@ -320,7 +323,7 @@ bool ConstructionRecord::RunOnMeta(const Operation& operation, std::span<const c
         const c10::Storage& meta = memories_.at(tensor.storage().unsafeGetStorageImpl()).meta;
         return twins->emplace_back(tensor, Over(meta, tensor, c10::DispatchKey::Meta)).second;
       }
-      // Only an operation on values can change a tensor that has memory.
+      // The meta device cannot change a tensor that has memory: the operation must run on values.
       possible &= alias == nullptr || !alias->isWrite();
       return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta));
     });
@@ -331,8 +334,8 @@ bool ConstructionRecord::RunOnMeta(const Operation& operation, std::span<const c
   try {
     operation.handle.callBoxed(results);
   } catch (const c10::Error&) {
-    // The operation needs values, or has no implementation without them. If it is wrong in itself, the run on
-    // values says so.
+    // The operation needs values, or has no implementation for the meta device. If the operation is wrong in
+    // itself, the run on values reports the error.
     results->clear();
     return false;
   }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records the operations that construct a module, in place of giving its tensors memory, and computes the
-// values of single tensors later: what PyTorch calls deferred initialisation on the meta device.
+// Records the operations that construct a module instead of giving memory to the module's tensors, and
+// computes the values of single tensors later. PyTorch calls this deferred initialisation on the meta device.
 //
 // While a construction is recorded, each operation runs on LibTorch's meta device, which knows shapes alone.
 // The module gets tensors of the CPU that have a shape and no memory (hollow tensors). An operation that
-// draws random numbers also runs once on memory of its own, which is then freed. So the generator ends where
-// ordinary construction leaves it, and its state before each such operation is known. The values of a tensor
-// are computed by running the operations that they depend on, each from its recorded state.
+// draws random numbers also runs once on memory of its own, which is then freed. The generator therefore ends
+// in the same state as after an ordinary construction, and its state before each such operation is known. The
+// values of a tensor are computed by running the operations that they depend on, each from its recorded
+// state.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,13 +25,14 @@
 
 namespace dynamiccl::zero {
 
-// The operations of one construction. The program owns it; all functions run on the thread that constructs.
-// The tensors that it made may outlive it, but have no memory until somebody gives them some.
+// The operations of one construction. The program owns the record; all functions run on the thread that
+// constructs. The constructed tensors may outlive the record, but have no memory until somebody gives them
+// some.
 class ConstructionRecord {
  public:
   // Runs `construct` and records it. An exception of `construct` passes through. An operation that asks for
-  // another device than the CPU throws std::invalid_argument, and so does the use of a hollow tensor's
-  // memory through a pointer (as c10::Error); both texts name the operation that made the tensor.
+  // another device than the CPU throws std::invalid_argument, which names the operation. Using a hollow
+  // tensor's memory through a pointer throws c10::Error, which names the operation that made the tensor.
   explicit ConstructionRecord(const std::function<void()>& construct);
   ConstructionRecord(const ConstructionRecord&) = delete;
   ConstructionRecord& operator=(const ConstructionRecord&) = delete;
@@ -38,8 +40,8 @@ class ConstructionRecord {
   // True if the tensor was made by the construction and has no memory yet.
   bool IsHollow(const at::Tensor& tensor) const;
   // Computes the values of hollow tensors, in memory of their own: bit by bit those of an ordinary
-  // construction. Tensors that shared memory still do. Takes the memory of these tensors and of what they
-  // were computed from. The generators are unchanged afterwards.
+  // construction. Tensors that share memory in the module share it in the result. Needs memory for these
+  // tensors and for those from which they are computed. The generators are unchanged afterwards.
   std::vector<at::Tensor> Values(std::span<const at::Tensor> tensors) const;
 
   // Runs one operation of the construction. Called by LibTorch's dispatcher.
@@ -54,20 +56,21 @@ class ConstructionRecord {
   };
   struct Operation {
     c10::OperatorHandle handle;
-    // The arguments; a hollow tensor stands in them with the shape that it had then.
+    // The arguments. A hollow tensor among them has the shape that it had when the operation was recorded.
     std::vector<c10::IValue> arguments;
-    // The results in the same way.
+    // The results; hollow tensors among them as in the arguments.
     std::vector<at::Tensor> results;
-    // `reads`: the memories whose content it uses. `writes`: the memories that it changes or makes. `begins`:
-    // those of `writes` whose earlier content does not matter afterwards.
+    // `reads`: the memories whose content the operation uses. `writes`: the memories that it changes or
+    // makes. `begins`: those of `writes` whose earlier content does not matter afterwards.
     std::set<Memory> reads, writes, begins;
-    // The generator that it draws from, and the generator's state before it; undefined if it draws nothing.
+    // The generator from which the operation draws, and the generator's state before the operation. Undefined
+    // if the operation draws no random numbers.
     at::Generator generator;
     at::Tensor state;
-    // Tensors with memory among the arguments, and their versions then.
+    // Those arguments that are tensors with memory, and their versions when the operation was recorded.
     std::vector<std::pair<at::Tensor, int64_t>> constants;
   };
-  // Pairs of an argument and its stand-in while an operation ran.
+  // Pairs of a tensor argument and the tensor that stands for it while an operation runs.
   using Twins = std::vector<std::pair<at::Tensor, at::Tensor>>;
   class Replay;
 

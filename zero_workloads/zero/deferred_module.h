@@ -30,8 +30,8 @@ class DeferredModule {
  public:
   // Calls `construct` once, which must construct a module for the CPU. Then gives buffers and parameters
   // without gradients their memory and values; trainable parameters get none. Throws std::invalid_argument if
-  // a trainable parameter already has memory, or cannot be made without it. The text names the parameter or
-  // the operation.
+  // a trainable parameter already has memory, or cannot be made without memory. The text names the parameter
+  // or the operation.
   explicit DeferredModule(const std::function<std::shared_ptr<torch::nn::Module>()>& construct);
 
   torch::nn::Module& module() const { return *module_; }

@@ -174,8 +174,8 @@ void Engine::Backward(const at::Tensor& loss) {
   watch_.Run([&] { engine_->Backward(loss); });
 }
 
-// The program may read the parameters outside of a pass, where no watch sees it, so the step ends with the
-// gathers of stages 1 and 2.
+// The program may read the parameters outside of a pass, where no watch sees it. The step therefore waits for
+// the gathers of stages 1 and 2 before it returns.
 StepOutcome Engine::Step(const at::Tensor& loss, double learning_rate) {
   const StepOutcome outcome = engine_->Step(loss, learning_rate);
   engine_->AwaitParameters();

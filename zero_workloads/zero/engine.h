@@ -40,8 +40,8 @@ class Engine {
   // engine. In stage 3 parameters may be read inside Forward and Backward only. A module without trainable
   // parameters throws std::invalid_argument.
   Engine(torch::nn::Module& module, ProcessGroup* group, const EngineSettings& settings);
-  // The same for a module whose parameters have no memory yet: they get their values unit by unit, so that
-  // no rank holds more than its part and one unit. Only the module must outlive the engine.
+  // The same for a module whose parameters have no memory yet: they get their values unit by unit, so that no
+  // rank holds more than its part and one unit. The module must outlive the engine; `model` need not.
   Engine(const DeferredModule& model, ProcessGroup* group, const EngineSettings& settings);
 
   // Runs a forward pass and returns its result. If it runs under c10::NoGradGuard, no backward pass may
@@ -57,7 +57,8 @@ class Engine {
   std::string ParameterDigest() { return engine_->ParameterDigest(); }
 
  private:
-  // Computes the first values of a parameter on this rank, which all ranks then replace by rank 0's.
+  // Computes the first values of a parameter on this rank. All ranks then replace these values by those of
+  // rank 0.
   using FirstValues = std::function<at::Tensor(const at::Tensor& parameter)>;
 
   Engine(torch::nn::Module& module, const FirstValues& first_values, ProcessGroup* group,

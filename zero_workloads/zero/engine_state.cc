@@ -42,7 +42,8 @@ StateValues ZeroEngine::Values() const {
 
 void ZeroEngine::StateReplaced(const StateValues& values) {
   if (values.contains("optimizer.steps")) optimizer_->set_steps(std::stoll(values.at("optimizer.steps")));
-  // A checkpoint of a run without a dynamic loss scale has none. This run then starts with its own first one.
+  // The checkpoint has no loss scale if the saving run had no dynamic one. This run then starts with its own
+  // first scale.
   if (values.contains("loss_scale.value")) {
     loss_scale_.Restore({std::stod(values.at("loss_scale.value")),
                          std::stoll(values.at("loss_scale.clean_steps")),

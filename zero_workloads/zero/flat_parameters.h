@@ -35,8 +35,8 @@ class FlatParameters {
   // Starts a new pass. Gradients that the previous pass did not produce are no longer waited for.
   void StartPass() { gradients_ready_ = 0; }
 
-  // Computes first values that are computed late, and drops those that the slots have. Between the two calls
-  // InitialValues reads them.
+  // ComputeFirstValues computes those first values that are computed late. DropFirstValues frees the values
+  // that the slots hold. InitialValues reads the values in between.
   void ComputeFirstValues();
   void DropFirstValues();
   // First values of flat elements [begin, end), zero in the padding, as a new fp32 tensor on the host.

@@ -22,7 +22,7 @@ namespace dynamiccl::zero {
 class Stage3 final : public ZeroEngine {
  public:
   Stage3(std::vector<ModelUnit> model, ProcessGroup* group, const EngineSettings& settings);
-  // Gathers may read the second copies, which go before the base class's memory.
+  // Gathers may read the second copies, which are destroyed before the base class's members.
   ~Stage3() override { DrainCollectives(); }
   void BeforeForward(int unit) override;
   void AfterForward(int unit, const at::Tensor& output) override;

@@ -16,7 +16,7 @@ std::vector<int> GroupsOf(const std::vector<ModelUnit>& units, int64_t size) {
       ++group;
       members = 0;
     }
-    // The next unit starts a group after a unit of the root too.
+    // A unit of the root counts as a full group, so the unit after it starts a new one.
     members = unit.is_root ? size : members + 1;
     groups.push_back(group);
   }

@@ -46,7 +46,7 @@ struct EngineSettings {
   // If false, they are summed by ReduceScatter.
   bool all_reduce_gradients = false;
   // If true, rank i mod N owns unit i whole: a unit's gradients are reduced to its owner, and the owner
-  // broadcasts its parameters. Stages 1 to 3, without replicas.
+  // broadcasts the unit's parameters. For stages 1 to 3, without replicas.
   bool whole_units = false;
   // If true, gradients are summed during the backward pass, and updated parameters are gathered during the
   // next forward pass.
@@ -129,8 +129,8 @@ class ZeroEngine : public UnitHooks {
   void Backward(const at::Tensor& loss);
   // Clips the gradients, updates the parameters and publishes them. `loss` is this rank's mean over the
   // micro-steps. If the loss or the norm is not finite, the step is skipped, provided that the loss is scaled
-  // and the scale can still fall; otherwise it throws std::runtime_error on all ranks. Called before
-  // micro_steps backward passes, it throws std::logic_error.
+  // and the scale can still fall; otherwise the function throws std::runtime_error on all ranks. Throws
+  // std::logic_error if it is called before micro_steps backward passes.
   StepOutcome Step(const at::Tensor& loss, double learning_rate);
 
   // Waits for updated parameters that are still on their way to this rank after Step. Only a reader outside
@@ -201,8 +201,8 @@ class ZeroEngine : public UnitHooks {
   // parameters' device.
   void RefreshParameterShard();
 
-  // This rank's place among the ranks that hold the same shard. A value that is equal on all of them is
-  // counted only on rank 0 of them.
+  // This rank's place among the ranks that hold the same shard. A value that is equal on all these ranks is
+  // counted only on the first of them, rank 0.
   int replica_rank() const { return settings_.replicas == nullptr ? 0 : settings_.replicas->rank(); }
   // The number of ranks over which a step averages gradients.
   int64_t data_ranks() const {
@@ -211,8 +211,8 @@ class ZeroEngine : public UnitHooks {
   bool in_last_micro_step() const { return passes_ + 1 == settings_.micro_steps; }
   bool holds_all_arenas() const { return settings_.stage == 0; }
 
-  // Waits for the collectives that are still in flight. Called before the memory goes that they read or
-  // write: by this class's destructor, and by that of a stage with such memory of its own.
+  // Waits for the collectives that are still in flight. Called before the memory that they read or write is
+  // freed: by this class's destructor, and by the destructor of a stage that has such memory itself.
   void DrainCollectives() noexcept;
 
   ProcessGroup* group_;
@@ -275,9 +275,9 @@ class ZeroEngine : public UnitHooks {
   // With a tensor group: the runs of sliced parameters in this rank's own arena (its shards, partition.h).
   std::vector<ArenaRun> sliced_runs_;
   LossScale loss_scale_;
-  // For each unit, whether it has its gradients of this pass.
+  // For each unit, whether the unit has its gradients of this pass.
   std::vector<bool> passed_;
-  // For each unit, whether its gradients are ready but wait for those of later units.
+  // For each unit, whether its gradients are ready but wait for the gradients of later units.
   std::vector<bool> reducible_;
   // The unit that the reducer expects next.
   int next_to_reduce_ = 0;

@@ -112,7 +112,8 @@ at::Tensor ActivationStore::Restore(Place place) {
 }
 
 void ActivationStore::Drop(Place place) {
-  // A gather that nobody took still writes to the memory. If it fails, its group fails in the next call too.
+  // A gather whose input was never taken still writes to the memory. If the gather fails, its group fails in
+  // the next call too.
   if (place->gather.event != nullptr) {
     try {
       settings_.divide_over->Await(place->gather);

@@ -39,7 +39,7 @@ class ContiguousPool {
 
   at::Tensor memory_;
   std::vector<at::Tensor> slots_;
-  // Guard i lies before slot i, the last one after the last slot.
+  // Guard i lies before slot i; the last guard lies after the last slot.
   std::vector<at::Tensor> guards_;
 };
 

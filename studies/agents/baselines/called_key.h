@@ -12,7 +12,7 @@
 
 namespace dynamiccl::agents {
 
-// Calls of each key in all experiments of this kind.
+// Number of calls of each key in all experiments with CalledKey.
 inline constexpr int kProbingCalls = 200;
 
 // The calls of one key, used by one baseline. Equal seeds give equal times.
@@ -26,7 +26,7 @@ class CalledKey {
   CollectiveConfig Config(size_t arm) const {
     return arm == 0 ? kLeaveNcclAlone : key_.configs[arm - 1].config;
   }
-  // The arm of the configuration; arms() if it was not measured when forced.
+  // The arm of the configuration; arms() if the sweep did not measure it as a forced configuration.
   size_t ArmOf(const CollectiveConfig& config) const;
   // Returns the arm whose forced configuration equals the library's own choice.
   size_t DefaultsTwin() const { return ArmOf(key_.default_choice->config); }
@@ -39,7 +39,7 @@ class CalledKey {
   void UseUpWith(size_t arm);
   // The cost of the search, except for the worst window, which concerns many keys.
   ProbeCost cost() const;
-  // The time of each call so far.
+  // The durations of all calls so far.
   const std::vector<float>& microseconds() const { return microseconds_; }
   // The mean of the default's repeats.
   double usual_microseconds() const;

@@ -130,7 +130,8 @@ CollectiveConfig ChooseByFactors(const SweptKey& key, const PairFactors& factors
   return best;
 }
 
-// NCCL's number of channels may not have been measured. Then the nearest one, in octaves, is taken.
+// NCCL's number of channels may not have been measured. The nearest measured number, in octaves, is then
+// taken.
 CollectiveConfig NearestMeasured(const SweptKey& key, const CollectiveConfig& config) {
   const SweptConfig* nearest = nullptr;
   for (const SweptConfig& swept : key.configs) {

@@ -19,8 +19,9 @@ Chooser NearestKeyChooser(const std::vector<SweptKey>& seen);
 // seen keys.
 Chooser BestStaticChooser(const std::vector<SweptKey>& seen);
 // Rules in the form that NVIDIA's example tuner reads. For each collective, number of nodes and number of
-// ranks they have ranges of bytes with one configuration each. It has the least mean log time, relative to
-// the default, over the topologies of that shape. Ranges end half-way, in octaves, between measured sizes.
+// ranks there are ranges of bytes, with one configuration for each range. This configuration has the least
+// mean log time, relative to the default, over the topologies with these numbers of nodes and ranks. Ranges
+// end half-way, in octaves, between measured sizes.
 Chooser CsvRulesChooser(const std::vector<SweptKey>& seen);
 // NCCL's cost model with one factor for each algorithm and protocol. The factor is the mean over the
 // topology's seen keys, or over all seen keys if the topology was not seen.

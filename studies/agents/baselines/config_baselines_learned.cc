@@ -20,9 +20,9 @@ namespace {
 // Subtracted from log2 picoseconds, so that targets lie near 0. 2^28 ps are 0.3 ms, a middle value for
 // collectives.
 constexpr double kOffset = 28;
-// The discount of the next call's cost.
+// The factor by which the next call's cost is discounted.
 constexpr double kDiscount = 0.95;
-// Iterations of fitted Q, each of which trains anew.
+// Number of iterations of fitted Q. Each iteration trains new networks.
 constexpr int kRounds = 4;
 
 // The ensemble's mean prediction for each row.

@@ -17,10 +17,10 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Steps of the window whose worst excess is reported.
+// Number of steps in the window whose worst excess is reported.
 constexpr std::ptrdiff_t kWindowSteps = 20;
 
-// Identifies a key across copies.
+// Identifies the same key in different copies.
 using KeyId = std::tuple<std::string, Collective, uint64_t>;
 KeyId IdOf(const SweptKey& key) {
   return {key.topology, key.question.collective, key.question.bytes};
@@ -53,8 +53,8 @@ double ThreeCalls(CalledKey& called, size_t arm) {
   return sum / 3;
 }
 
-// Alternates between algorithm and protocol at the present number of channels, and channels at the present
-// pair.
+// Alternates between two searches: algorithm and protocol at the present number of channels, and the number
+// of channels at the present algorithm and protocol.
 CollectiveConfig DescendCoordinates(CalledKey& called) {
   size_t best = 0;
   double least = ThreeCalls(called, 0);
@@ -79,7 +79,7 @@ CollectiveConfig DescendCoordinates(CalledKey& called) {
   return called.Config(best);
 }
 
-// The mean of the middle half.
+// The mean of the middle half of the values.
 double TrimmedMean(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const size_t cut = values.size() / 4;
@@ -88,7 +88,7 @@ double TrimmedMean(std::vector<double> values) {
   return sum / static_cast<double>(values.size() - 2 * cut);
 }
 
-// Spends half of the calls on all arms in turn, then holds the best.
+// Spends half of the calls on all arms in turn. All other calls use the best arm.
 CollectiveConfig TryAllInTurn(CalledKey& called) {
   std::vector<std::vector<double>> times(called.arms());
   const size_t rounds = std::max<size_t>(1, kProbingCalls / 2 / called.arms());
@@ -110,7 +110,7 @@ CollectiveConfig TryAllInTurn(CalledKey& called) {
 // Ridge regression whose inverse is kept by rank-one updates (Sherman and Morrison 1950).
 class LinearModel {
  public:
-  // The features and a constant.
+  // Number of features, with one more for a constant.
   static constexpr size_t kSize = kConfigFeatures + 1;
   using Row = std::array<double, kSize>;
 
@@ -118,7 +118,7 @@ class LinearModel {
     for (size_t i = 0; i < kSize; ++i) inverse_[i][i] = 1;
   }
   double Mean(const Row& row) const { return Dot(theta_, row); }
-  // The standard error of the prediction, up to the noise's scale.
+  // The standard error of the prediction, in units of the noise's standard deviation.
   double Width(const Row& row) const { return std::sqrt(std::max(0.0, Dot(row, Times(row)))); }
   void Add(const Row& row, double target) {
     const Row v = Times(row);
@@ -148,9 +148,9 @@ class LinearModel {
 // A key with its features, as LinUCB needs it.
 struct LinUcbKey {
   CalledKey& called;
-  // Features by configuration.
+  // The features of each configuration.
   std::vector<LinearModel::Row> rows;
-  // The cost model's log2 microseconds by configuration; 0 if it has none.
+  // The cost model's log2 microseconds of each configuration; 0 if it has no price.
   std::vector<double> priors;
 };
 
@@ -186,7 +186,7 @@ size_t BestByLinUcb(const LinearModel& model, const LinUcbKey& key, double width
 
 // Calls all keys of the topology in turn, as a training step issues them.
 void RunLinUcb(std::vector<LinUcbKey>& keys, Findings& findings) {
-  // Octaves; about the error of the cost model.
+  // How much LinUCB explores, in octaves: about the error of the cost model.
   constexpr double kWidth = 0.5;
   LinearModel model;
   for (int call = 0; call < kProbingCalls; ++call) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Choosers that try configurations on the job itself. Every key is called kProbingCalls times, so all
-// choosers get the same number of calls. A call of a configuration takes one of its measured repeats of the
-// picking half at random. The configuration held at the end is valued by the other half.
+// choosers get the same number of calls. A call of a configuration takes the time of one of its measured
+// repeats in the picking half, drawn at random. The configuration in use at the end is judged by the other
+// half.
 #pragma once
 
 #include <vector>
@@ -23,8 +24,8 @@ namespace dynamiccl::agents {
 //   LinUCB              one linear model of the features for all keys of a topology, which decides every call
 std::vector<Chooser> ProbingChoosers(const Policy& policy, const std::vector<SweptKey>& keys, uint64_t seed);
 
-// Returns what "policy, probes" has in use over the calls of `key`, if `first` is in use at first. `key` must
-// have a measured default. Trials are not choices.
+// Returns the configurations that "policy, probes" uses over the calls of `key`, if it begins with `first`.
+// `key` must have a measured default. Trials are not included.
 std::vector<ChoiceFrom> SearchedChoices(const Policy& policy, const SweptKey& key,
                                         const CollectiveConfig& first, uint64_t seed);
 

@@ -19,9 +19,9 @@ namespace {
 // on. No claim covers the sizes between.
 constexpr uint64_t kSmall = 64 << 10;
 constexpr uint64_t kLarge = 1 << 20;
-// "One or two channels".
+// The belief says "one or two channels".
 constexpr int kFewChannels = 2;
-// Standard deviations of a two-sided 95 % interval.
+// Half-width of a two-sided 95 % interval, in standard deviations.
 constexpr double kTwoSided95 = 1.96;
 
 bool IsRingSimple(const CollectiveConfig& c) {
@@ -40,7 +40,7 @@ bool HasFewChannels(const CollectiveConfig& c) {
   return c.channels <= kFewChannels;
 }
 
-// The best configuration of one side, by the picking half.
+// The best configuration of one side, chosen on the picking half.
 struct Side {
   const SweptConfig* best = nullptr;
 
@@ -130,7 +130,7 @@ Result<std::string> StageRows(const std::string& text) {
 }  // namespace
 
 const char* Name(Verdict verdict) {
-  // In the order of the enumerators.
+  // Names in the order of the enumerators.
   constexpr const char* kNames[] = {"true", "false", "level", "cannot tell"};
   return kNames[static_cast<size_t>(verdict)];
 }

@@ -36,19 +36,20 @@ struct ClaimResult {
   std::string claim;
   std::string topology;
   size_t keys = 0;
-  // Keys where the claimed configuration is faster.
+  // Number of keys for which the claimed configuration is faster.
   size_t wins = 0;
   // Mean over keys of ln(time of the others / time of the claimed): 0.1 means about 10 % faster.
   double advantage = 0;
-  // 95 %, from the spread of the repeats.
+  // The 95 % interval of the advantage, from the spread of the repeats.
   ConfidenceInterval interval;
-  // The same against the library's own choice instead of the others.
+  // The same mean, with the library's own choice in place of the other configurations.
   double against_default = 0;
   Verdict verdict = Verdict::kCannotTell;
 };
 
 // Both sides are picked on the even repeats and timed on the odd ones. Keys that lack a side are left out.
-// The data cannot tell if there is no key, or if there is no spread (published tables of single numbers).
+// The verdict is kCannotTell if no key remains, or if the repeats have no spread (published tables of single
+// numbers).
 ClaimResult JudgeClaim(const ConfigClaim& claim, const std::string& topology,
                        const std::vector<SweptKey>& keys);
 

@@ -36,9 +36,9 @@ struct Trial {
   }
   // The best present estimate of the difference.
   double expected() const { return count > 0 ? mean() : std::max(0.0, predicted); }
-  // log2(1.22): one straggling call must not decide.
+  // Differences are clamped to log2(1.22), so that one straggling call does not decide.
   static constexpr double kWinsorised = 0.29;
-  // The floor of the standard error, log2.
+  // The least standard error, in octaves.
   static constexpr double kLeastError = 0.001;
 };
 
@@ -46,18 +46,18 @@ struct Trial {
 // (src/decision/guard/guarded_key.cc), whose test for adoption is stricter.
 constexpr int kLeastPairs = 5;
 constexpr int kMaxPairs = 40;
-// Pairs after which a candidate may be dropped as hopeless, or as futile.
+// Number of pairs after which a candidate may be dropped as hopeless, or as futile.
 constexpr int kHopelessPairs = 2, kFutilePairs = 8;
 // A candidate is dropped if it is 10 % slower, or later if it is not at least 1 % faster. Both are log2.
 constexpr double kHopeless = 0.144, kFutile = -0.0144;
 // The normal quantile of 0.999: a worse configuration is adopted in one of a thousand cases.
 constexpr double kOneSided999 = 3.09;
-// At least 0.5 % faster, log2.
+// A candidate is adopted if it is surely at least 0.5 % faster (log2).
 constexpr double kAdopt = -0.0072;
-// A single call three times as slow as predicted drops the candidate. Predictions below half of the time in
-// use are not believed. Both are log2.
+// A single call three times as slow as predicted drops the candidate. Predictions below half of the time of
+// the configuration in use are not believed. Both are log2.
 constexpr double kNeverAgain = 1.585, kMaxBelieved = -1;
-// Candidates of the first round.
+// Maximum number of candidates in the first round.
 constexpr size_t kMaxTrials = 8;
 // Number of the cost model's best configs that are tried besides the policy's candidates.
 constexpr size_t kBestOfModel = 3;
@@ -159,8 +159,8 @@ class KeySearch {
     return trial.count >= kMaxPairs || (trial.count >= kFutilePairs && trial.mean() > kFutile);
   }
 
-  // The former configuration remains a candidate. The measured differences are relative to it and say nothing
-  // about the new one, so trials start again.
+  // The former configuration remains a candidate. The measured differences are relative to the former
+  // configuration and say nothing about the new one, so trials start again.
   void Adopt(const Trial& winner) {
     const Trial before{in_use_, -winner.predicted};
     if (in_use_ != 0) levels_[in_use_] = level_;
@@ -178,7 +178,7 @@ class KeySearch {
   const Policy* policy_;
   CalledKey& called_;
   size_t in_use_;
-  // Level of what is in use.
+  // Level of the configuration in use.
   double level_ = 0;
   // Levels of the arms that were tried.
   std::map<size_t, double> levels_;

@@ -14,8 +14,8 @@ bool IsNeighbour(const CollectiveConfig& config, const CollectiveConfig& best) {
   return config.channels == best.channels * 2 || config.channels * 2 == best.channels;
 }
 
-// These numbers and those of Kinship were chosen on simulated clusters that are not used for any result in
-// docs/results.
+// These numbers and those of Kinship were chosen on simulated clusters. These clusters are not used for any
+// result in docs/results.
 constexpr double kCarriedOver = 0.7;   // share of a relative's error that is carried over
 constexpr double kPriorWeight = 0.35;  // weight of the prediction itself, beside its relatives
 constexpr double kMargin = 1;  // octaves by which a prediction may exceed what is in use and still be tried
@@ -52,7 +52,7 @@ double OffByKin(const CollectiveConfig& config, const std::vector<SeenConfig>& s
 // Selects one of the two predictions.
 using Belief = double PricedConfig::*;
 
-// Sorts `priced` by `belief`, keeping the order of equals.
+// Sorts `priced` by `belief`. Equal elements keep their order.
 void SortBy(Belief belief, std::vector<PricedConfig>& priced) {
   std::stable_sort(priced.begin(), priced.end(),
                    [belief](const PricedConfig& a, const PricedConfig& b) { return a.*belief < b.*belief; });

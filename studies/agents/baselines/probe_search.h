@@ -26,8 +26,8 @@ struct TriedConfig {
 // Returns at most `most` configurations to try after all of `tried` were measured, best first. A measurement
 // also corrects the prediction for similar configurations, most of all for those with the same algorithm and
 // protocol and a similar number of channels. `in_use` is the time of the configuration in use over the time
-// of NCCL's choice. Candidates have a corrected prediction of at most twice that time, because predictions
-// are off by as much. NCCL's choice and what was tried are left out.
+// of NCCL's choice. The corrected prediction of a candidate is at most twice that time: predictions may be
+// wrong by this factor. NCCL's choice and what was tried are left out.
 std::vector<ProbeCandidate> FurtherCandidates(const Policy* policy, const CostModelInput& input,
                                               const ConfigQuestion& question,
                                               const std::vector<TriedConfig>& tried, double in_use,

@@ -22,7 +22,7 @@ namespace {
 
 // The regret up to which a choice is good.
 constexpr double kGood = 0.05;
-// Sizes that a line needs to have meaningful borders.
+// Number of sizes that a line needs to have meaningful borders.
 constexpr size_t kLeastSizesOfBorders = 8;
 // The log time of a protocol that was not measured at a key: larger than any real one.
 constexpr double kUnknown = 100;
@@ -88,7 +88,8 @@ double RegretOf(const SweptKey& key, const CollectiveConfig& config) {
   return ValueOf(key, config) / ValueOf(key, OracleChoice(key)) - 1;
 }
 
-// Adds one change to the result. `choices` are those in use over the calls of the key, by their first call.
+// Adds one change to the result. `choices` are the configurations in use, each with the first call from which
+// on it is in use.
 void AddGrowth(const SweptKey& key, const std::vector<ChoiceFrom>& choices, std::vector<double>& good_from,
                GrowthResult& result) {
   int good = 1;
@@ -138,7 +139,8 @@ struct Way {
   const char* name;
   std::vector<ChoiceFrom> (*choices)(const Policy& policy, const Growth& growth);
 };
-// The ways that are compared, from doing nothing to searching with the signal.
+// The ways that are compared, from doing nothing to searching with a signal that announces the new size
+// (JudgeGrowth).
 constexpr Way kWays[] = {
     {"NCCL's own choice",
      [](const Policy&, const Growth&) {

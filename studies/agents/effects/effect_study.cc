@@ -21,7 +21,7 @@ using Predictions = std::vector<HeldOutEffect>;
 struct KnownEffects {
   std::vector<EffectSample> samples;
   std::vector<MeasuredEffect> measured;  // in the order of the samples
-  std::vector<Fabric> fabrics;           // likewise
+  std::vector<Fabric> fabrics;           // also in the order of the samples
 };
 
 KnownEffects Read(const std::vector<MeasurementFile>& files) {
@@ -138,7 +138,7 @@ JudgedPredictor Judge(const std::string& name, const KnownEffects& known, const 
   return judged;
 }
 
-// Sets the number of jobs, and the mean of what each measured as the fastest.
+// Sets the number of jobs, and the mean effect of the configs that the jobs measured as the fastest.
 void SetBest(const KnownEffects& known, EffectStudy& study) {
   std::map<decltype(JobOf(known.measured[0])), double> best;
   for (const MeasuredEffect& effect : known.measured) {

@@ -39,7 +39,7 @@ struct EffectStudy {
   std::vector<JudgedPredictor> without;
 };
 
-// A group of inputs that belong together, such as those of the role. Returns all groups.
+// A group of inputs that belong together, such as those of the role. InputGroups() returns all groups.
 struct InputGroup {
   std::string name;
   std::vector<EffectFeature> features;

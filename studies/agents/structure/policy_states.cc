@@ -20,9 +20,9 @@ namespace {
 
 // Number of steps of a job.
 constexpr int kSteps = 6;
-// A step that has not settled after this many calls counts as settled after them.
+// A step that has not settled after this many calls counts as settled at that call.
 constexpr size_t kMaxCalls = 40'000;
-// The aim: within this many calls a repeated step has settled.
+// A repeated step should settle within this many calls.
 constexpr size_t kSettledCalls = 500;
 
 // True if the framework has the setting.

@@ -15,7 +15,7 @@ namespace dynamiccl::agents {
 struct StatesSettings {
   // The policy files. Each is judged on the same jobs.
   std::vector<std::string> policies;
-  // Random jobs of each framework and model family, drawn with this seed.
+  // Number of random jobs of each framework and model family, and the seed with which they are drawn.
   int jobs = 4;
   uint64_t seed = 1000;
 };

@@ -9,7 +9,7 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Rows by class.
+// Number of rows of each class.
 using Counts = std::vector<uint32_t>;
 
 // Gini impurity times the number of rows.

@@ -17,7 +17,7 @@ inline constexpr int kFeatureSteps = 16;
 struct ForestSamples {
   size_t width = 0;
   std::vector<uint8_t> features;
-  // One for each row, below `classes`.
+  // One label for each row, smaller than `classes`.
   std::vector<uint8_t> labels;
   int classes = 0;
 
@@ -29,9 +29,9 @@ struct ForestSamples {
 struct ForestSettings {
   int trees = 40;
   int depth = 14;
-  // Rows of a leaf; smaller nodes are not divided.
+  // Least number of rows in a leaf; smaller nodes are not divided.
   size_t smallest_leaf = 4;
-  // Rows of each tree. More rows would come from the same jobs, hardly differ, and cost minutes.
+  // Number of rows of each tree. More rows would come from the same jobs and hardly differ, but cost minutes.
   size_t most_rows = 20'000;
 };
 

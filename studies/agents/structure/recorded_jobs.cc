@@ -15,7 +15,7 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Copies of the step in a sequence.
+// Number of copies of the step in a sequence.
 constexpr int kRepeats = 8;
 // The step that is repeated. It is not the first, because frameworks learn from the steps before it.
 constexpr size_t kSteadyStep = 2;

@@ -18,7 +18,7 @@ namespace dynamiccl::agents {
 std::vector<CallSequence> WireSequences();
 
 // A trace of a job, made by `dynamiccl record` or imported from another tool by `dynamiccl trace import`,
-// with the facts that the trace does not tell.
+// with the facts that the trace does not state.
 struct KnownJob {
   std::string path;
   ZeroStage stage = ZeroStage::kUnknown;
@@ -29,10 +29,10 @@ struct KnownJob {
 Result<KnownJob> ParseKnownJob(const std::string& text);
 
 // Labels each communicator of the trace by these rules. A call that reduces more than a scalar handles
-// gradients. A call that gathers handles parameters in stage 3, and otherwise follows the step. Broadcasts
-// are "other". Among the tensor-parallel ranks, everything except scalars and broadcasts is activations. Data
-// types that a trace of AICB does not state are taken as float16. A trace with a single step gets it four
-// times.
+// gradients. An AllGather handles parameters before their use in stage 3, and in the other stages the
+// parameters after the optimizer step. Broadcasts are "other". Among the tensor-parallel ranks, everything
+// except scalars and broadcasts is activations. Data types that a trace of AICB does not state are taken as
+// float16. If a trace has a single step, that step is repeated until there are four.
 std::vector<CallSequence> LabelKnownJob(const Trace& trace, const KnownJob& job);
 // Reads and labels the job's trace.
 Result<std::vector<CallSequence>> ReadKnownJob(const KnownJob& job);

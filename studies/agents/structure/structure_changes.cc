@@ -22,12 +22,12 @@ namespace {
 constexpr int kStepsBefore = 8, kStepsAfter = 2;
 // A change before the memory of shapes has settled cannot be told from a job's beginning.
 constexpr size_t kLeastCallsBefore = 512;
-// Random jobs that are tried before giving up.
+// Number of random jobs that are tried before the search gives up.
 constexpr int kAttempts = 400;
 
-// Bytes.
+// Range of the bucket sizes, in bytes.
 constexpr int64_t kSmallestBucket = 4 << 10, kLargestBucket = 64 << 20;
-// Random jobs that are tried for a given size of buckets.
+// Number of random jobs that are tried for a given size of buckets.
 constexpr int kBucketAttempts = 20;
 
 // A framework's setting that changes sizes.
@@ -146,7 +146,8 @@ void AddChanged(const Policy& policy, const ChangedJob& job, DetectorResult& res
   result.seen_within_16 += SeenWithin(flags, job, 16) ? 1 : 0;
 }
 
-// A transformer that fills some dozens of such buckets. Most of its tensors are no larger than one bucket.
+// Returns a transformer that fills some dozens of buckets of this size. Most of its tensors are no larger
+// than one bucket.
 std::string ModelFor(std::string_view family, int64_t bucket, std::mt19937_64& random) {
   const auto layers = static_cast<int64_t>(2 + random() % 6);
   const auto elements = static_cast<double>(bucket * (4 << random() % 3));
@@ -207,7 +208,7 @@ ChangedJob JobWithBuckets(std::string_view framework, std::string_view family, i
 
 ChangeReport JudgeChanges(const Policy& policy, const std::vector<CallSequence>& quiet,
                           const std::vector<ChangedJob>& changed) {
-  // In the order of Detector.
+  // Names in the order of Detector.
   constexpr const char* kNames[] = {"LSTM's surprise", "new shape", "both"};
   ChangeReport report;
   for (const Detector detector : {kSurprise, kNewShape, kBoth}) {

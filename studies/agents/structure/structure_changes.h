@@ -27,11 +27,11 @@ struct ChangedJob {
 // A random job of the framework whose buckets (or micro-batch) become 2 to 8 times larger or smaller after
 // some steps. Throws std::logic_error for frameworks without such a setting.
 ChangedJob RandomChangedJob(std::string_view framework, std::string_view family, std::mt19937_64& random);
-// The frameworks that have such a setting.
+// The frameworks that have a setting of this kind.
 std::vector<std::string_view> ChangeableFrameworks();
 
-// The same with buckets of `before` bytes and then of `after` bytes, on a model that fills several buckets of
-// either size. `changed` is 0 if no job was found whose calls differ.
+// Like RandomChangedJob, with buckets of `before` bytes and then of `after` bytes, on a model that fills
+// several buckets of either size. `changed` is 0 if no job was found whose calls differ.
 ChangedJob JobWithBuckets(std::string_view framework, std::string_view family, int64_t before, int64_t after,
                           std::mt19937_64& random);
 // The frameworks whose buckets have a size.
@@ -43,7 +43,7 @@ struct DetectorResult {
   uint64_t quiet_calls = 0;
   uint64_t false_alarms = 0;
   uint64_t changes = 0;
-  // Changes that were noticed at the changed call or at the one after it.
+  // Number of changes that were noticed at the changed call or at the one after it.
   uint64_t seen_within_2 = 0;
   uint64_t seen_within_16 = 0;
 
@@ -62,7 +62,7 @@ struct BucketResult {
 // The network's surprise alone, new shapes alone, and both combined as in the policy.
 struct ChangeReport {
   std::vector<DetectorResult> detectors;
-  // Sizes from 4 KiB to 64 MiB, every second power of two.
+  // One result for each size: every second power of two from 4 KiB to 64 MiB.
   std::vector<BucketResult> buckets;
 };
 
@@ -71,7 +71,7 @@ ChangeReport JudgeChanges(const Policy& policy, const std::vector<CallSequence>&
                           const std::vector<ChangedJob>& changed);
 
 // Makes `jobs` attempts for each framework and size. The size before the change is a quarter of it or four
-// times as large. `family` must be one of transformers.
+// times as large. `family` must be a family of transformers.
 std::vector<BucketResult> JudgeBuckets(const Policy& policy, std::string_view family, int jobs,
                                        std::mt19937_64& random);
 

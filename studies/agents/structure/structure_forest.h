@@ -31,7 +31,7 @@ Histogram RelativeHistogram(const std::deque<CollectiveCall>& window);
 // call.
 class CallHistogram {
  public:
-  // Calls of the histogram.
+  // Number of calls in the histogram.
   static constexpr size_t kWindow = 64;
   // Features of the last call: its collective, its size below the largest, the change of size, equal size,
   // tiny.
@@ -49,7 +49,7 @@ class CallHistogram {
 
 // One forest for each question.
 struct StructureForests {
-  // By collective of the next call.
+  // One forest for each collective of the next call.
   std::vector<RandomForest> roles;
   std::unique_ptr<RandomForest> phase, stage;
 };

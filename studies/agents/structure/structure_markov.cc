@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counting of the probabilities, and the forward algorithm.
+// Counts the probabilities, and runs the forward algorithm.
 #include "studies/agents/structure/structure_markov.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 // Added to every transition and emission, so that nothing is impossible.
 constexpr double kPseudoCount = 0.1;
-// Kinds of sizes: octaves below the largest call, and tiny.
+// Number of kinds of sizes: octaves below the largest call, and tiny.
 constexpr int kSizeKinds = 10;
 
 int SymbolOf(const CollectiveCall& call, const CollectiveCall* before, uint64_t largest) {

@@ -18,8 +18,8 @@ namespace dynamiccl::agents {
 // nothing is impossible.
 class MarkovModel {
  public:
-  // A call shows its collective, the octaves below the largest call so far (8 and more are one), whether it
-  // is tiny, and whether it equals the call before.
+  // A call shows its collective, the octaves below the largest call so far (8 and more count as one value),
+  // whether it is tiny, and whether it equals the call before.
   static constexpr int kSymbols = 6 * 10 * 2;
 
   explicit MarkovModel(const std::vector<CallSequence>& sequences);

@@ -15,17 +15,18 @@ namespace {
 
 using Say = std::function<void(const std::string&)>;
 
-// Jobs for the thresholds. They are not those of the training, but of the same frameworks and families.
+// Number of jobs for the thresholds, for each framework and family. They are not the jobs of the training,
+// but of the same frameworks and families.
 constexpr int kCalibrationJobs = 3;
-// Steps of a calibration job.
+// Number of steps of a calibration job.
 constexpr int kCalibrationSteps = 6;
-// Steps of a test job.
+// Number of steps of a test job.
 constexpr int kTestSteps = 4;
-// Calls of each sequence on which integers are compared with floats.
+// Number of calls of each sequence on which integers are compared with floats.
 constexpr int kAgreementCalls = 256;
-// Changed jobs of each framework that has such a setting.
+// Number of changed jobs of each framework that has such a setting.
 constexpr int kChangedJobs = 8;
-// Jobs of each framework and size of buckets.
+// Number of jobs of each framework and size of buckets.
 constexpr int kBucketJobs = 4;
 
 // One split's jobs.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures what the structure agent recognises in jobs unlike those that it learned from, and compares it
-// with simpler ways. The jobs are known frameworks on a model family that it never saw, each framework that
-// it never saw, recorded jobs, and changes of a job's sizes. The network is trained once for each split.
+// Measures what the structure agent recognises in jobs unlike those that it learned from, and compares the
+// agent with simpler ways. The jobs are known frameworks on a model family that the agent never saw, each
+// framework that it never saw, recorded jobs, and changes of a job's sizes. The network is trained once for
+// each split.
 #pragma once
 
 #include <functional>
@@ -20,27 +21,27 @@ namespace dynamiccl::agents {
 struct StudySettings {
   uint64_t seed = 1;
   int iterations = 5000;
-  // Jobs of each framework and family to learn from.
+  // Number of jobs of each framework and family to learn from.
   int training_jobs = 150;
-  // Invented frameworks in the training (JobPlan::invented).
+  // Number of invented frameworks in the training (JobPlan::invented).
   int invented = 8;
-  // Jobs of each framework and family to judge on.
+  // Number of jobs of each framework and family to judge on.
   int test_jobs = 6;
-  // The family that is held out where frameworks are known.
+  // The family that is held out in the splits without a held-out framework.
   std::string family = "llama";
   // Names of framework groups to hold out; if empty, every group in turn.
   std::vector<std::string> hold_out{};
   // Real jobs, for testing only.
   std::vector<CallSequence> recorded{};
-  // Also trains the control with permuted labels.
+  // If true, also trains the control with permuted labels.
   bool control = true;
-  // Also studies known frameworks, recorded jobs and changes of sizes.
+  // If true, also studies known frameworks, recorded jobs and changes of sizes.
   bool known = true;
 };
 
 // One split of training and test data.
 struct StudySplit {
-  // "family llama", "framework megatron", "recorded".
+  // For example "family llama", "framework megatron" or "recorded".
   std::string name;
   std::vector<StructureAccuracy> who;
   // The agreement of integers with floats on the split's test sequences.

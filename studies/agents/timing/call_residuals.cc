@@ -7,8 +7,8 @@
 namespace dynamiccl::agents {
 namespace {
 
-// The least spread of transfers, in natural logarithms (2 %). As in the shipped detector, finer clocks and
-// quieter fabrics are not trusted.
+// The least spread of transfers, in natural logarithms (2 %). As in the shipped detector, a smaller measured
+// spread is not trusted.
 constexpr double kLeastSpread = 0.02;
 // The least spread of log(1 + skew / transfer).
 constexpr double kLeastSkewSpread = 0.1;

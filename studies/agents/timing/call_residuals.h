@@ -26,8 +26,8 @@ struct CallResidual {
 // The references of all keys of one job. A detector owns one and feeds it calls in order.
 class CallResiduals {
  public:
-  // Returns the call's residual, or nothing while the key's reference is still being learned. The reference
-  // then follows the call.
+  // Returns the call's residual, or nothing while the key's reference is still being learned. Then updates
+  // the reference with this call.
   std::optional<CallResidual> Take(const TimedCall& call);
   // Starts all references anew, as after a change.
   void Forget() { keys_.clear(); }

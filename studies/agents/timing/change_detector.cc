@@ -39,8 +39,8 @@ class Shipped : public ChangeDetector {
   StepPeriod steps_;
 };
 
-// Two detectors of one quantity each. Changed transfers mean the fabric. If only arrivals changed, it is a
-// straggler.
+// Two detectors of one quantity each. If transfers have changed, the fabric is reported. If only arrivals
+// have changed, a straggler is reported.
 template <typename OneQuantity>
 class BothQuantities : public ChangeDetector {
  public:
@@ -64,7 +64,7 @@ class BothQuantities : public ChangeDetector {
   OneQuantity skew_;
 };
 
-// Clamps a residual in spreads to what the shipped detector uses.
+// Clamps a residual, in spreads, to the range that the shipped detector uses.
 double Winsorised(double spreads) {
   return std::clamp(spreads, -TimeReference::kWinsorise, TimeReference::kWinsorise);
 }
@@ -121,7 +121,7 @@ class Bayesian {
       if (runs_[r] < kNegligible) continue;
       const double joint = runs_[r] * Predictive(r, x);
       begins += joint * kHazard;
-      // The longest run stands for all longer ones.
+      // The longest run length that is distinguished also stands for all longer ones.
       next[std::min(r + 1, next.size() - 1)] += joint * (1 - kHazard);
     }
     next[0] = begins;
@@ -139,7 +139,7 @@ class Bayesian {
  private:
   // The longest run that is distinguished from longer ones, in calls.
   static constexpr size_t kMax = 200;
-  // Probability of a change at each call.
+  // Prior probability of a change at each call.
   static constexpr double kHazard = 1.0 / 2000;
   // The least and greatest length of a run, in calls, that counts as a recent change.
   static constexpr size_t kLeastRun = 4, kMaxRun = 32;
@@ -186,7 +186,7 @@ class Bayesian {
     return share;
   }
 
-  // Probability of each run length in calls.
+  // Probability of each run length; the index is the length in calls.
   std::vector<double> runs_ = {1};
   // The latest residuals, newest first.
   std::vector<double> last_;
@@ -203,7 +203,7 @@ class Together : public ChangeDetector {
   std::optional<Regime> Take(const TimedCall& call) override {
     const auto verified = shipped_.Take(call);
     const auto summed = cusum_.Take(call);
-    // One change is reported once.
+    // One change is reported once: the other detector starts anew.
     if (summed && !verified) shipped_ = Shipped(strictness_);
     if (verified && !summed) cusum_ = BothQuantities<Cusum<true>>(cusum_threshold_);
     return verified ? verified : summed;

@@ -29,7 +29,7 @@ class DetectorKind {
   virtual std::string name() const = 0;
   // A detector for one job.
   virtual std::unique_ptr<ChangeDetector> Make(double threshold) const = 0;
-  // Where a search for a threshold starts. It is positive.
+  // The threshold from which a search for one starts. It is positive.
   virtual double usual_threshold() const = 0;
   // True if it names the regime. Others only report whether transfers or arrivals changed.
   virtual bool tells_regimes() const { return false; }
@@ -48,7 +48,7 @@ std::unique_ptr<DetectorKind> CusumKind();
 // The same, winsorised at three spreads: the shipped detector without its verification.
 std::unique_ptr<DetectorKind> WinsorisedCusumKind();
 // The shipped detector and the winsorised CUSUM together: the first alarm of either counts, and then both
-// learn anew. The threshold multiplies their own, `strictness` and `cusum`.
+// learn anew. The threshold multiplies the two detectors' own thresholds, `strictness` and `cusum`.
 std::unique_ptr<DetectorKind> TogetherKind(double strictness, double cusum);
 // Two-sided Page-Hinkley test: sums of the winsorised residuals off their running mean, with a drift of 0.25
 // spreads.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Medians by kind of call, before and after.
+// Computes medians for each kind of call, before and after the alarm.
 #include "studies/agents/timing/real_change.h"
 
 #include <algorithm>

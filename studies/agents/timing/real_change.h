@@ -9,14 +9,14 @@ namespace dynamiccl::agents {
 
 // The ratio of times from which on an alarm is right (docs/guard.md: 10 %).
 inline constexpr double kRealChange = 1.1;
-// Calls that are compared on either side.
+// Number of calls that are compared on each side of the alarm.
 inline constexpr size_t kAroundAlarm = 200;
 
-// Compares the kAroundAlarm calls from `call` on with as many calls that end kAroundAlarm before it. A
-// detector needs the calls between them to notice a change. The criterion is the median over kinds of calls
-// of the ratio of their medians. It is computed for transfers, and for transfers with the wait for late
-// ranks. The answer is true if either is off by more than kRealChange. Near the run's start, the first half
-// of the earlier calls is taken instead.
+// Compares the kAroundAlarm calls from `call` on with as many calls that end kAroundAlarm calls before it. A
+// detector needs the calls in between to notice a change. The criterion is the median over kinds of calls of
+// the ratio of their medians. It is computed for transfers, and for transfers with the wait for late ranks.
+// The answer is true if one of the two is off by more than kRealChange. Near the run's start, the first half
+// of the earlier calls is taken for the comparison.
 bool ReallyChanged(const TimingRun& run, size_t call);
 
 // Share of the run's calls for which ReallyChanged is true. Every 50th call is tested. It is the rate of

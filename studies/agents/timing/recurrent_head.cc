@@ -22,11 +22,11 @@ namespace {
 
 // The largest norm of the gradients, which bounds an occasional explosion.
 constexpr double kGradientNorm = 1.0;
-// Rows of all gates.
+// Number of rows of all four gates.
 constexpr int kGates = 4 * kHeadHidden;
-// Calls after an event at which nobody could recognise it yet. They carry no label.
+// Number of calls after an event at which nobody could recognise the event yet. They carry no label.
 constexpr size_t kUnlabelled = 4;
-// Calls after an event that carry its label. After these the references have followed the change.
+// Number of calls after an event that carry its label. After them, the references have followed the change.
 constexpr size_t kLabelled = 300;
 // Weight of the newest call in the smoothed log odds.
 constexpr double kSmoothing = 0.1;

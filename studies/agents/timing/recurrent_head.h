@@ -13,7 +13,7 @@
 
 namespace dynamiccl::agents {
 
-// Inputs, hidden units and classes of the network.
+// Number of inputs, hidden units and classes of the network.
 inline constexpr int kHeadInputs = 6;
 inline constexpr int kHeadHidden = 24;
 inline constexpr int kHeadClasses = kRegimes;
@@ -46,15 +46,15 @@ HeadInput InputOf(const CallResidual& residual);
 struct HeadTraining {
   uint64_t seed = 1;
   int iterations = 600;
-  // Windows of a batch.
+  // Number of windows in a batch.
   int batch = 32;
-  // Calls of a window.
+  // Number of calls in a window.
   int length = 192;
   double learning_rate = 1e-2;
 };
 
-// Minimises the cross entropy of each call's regime, on runs with recorded changes and with changes put into
-// quiet runs. Without both quiet and changed runs it returns an untrained head.
+// Minimises the cross entropy of each call's regime, on runs with recorded changes and with changes inserted
+// into quiet runs. Without both quiet and changed runs it returns an untrained head.
 RecurrentHead TrainHead(const std::vector<TimingRun>& runs, const HeadTraining& training);
 
 // The network's arithmetic in float, call by call, for one stream of calls.
@@ -77,7 +77,8 @@ class HeadState {
   std::array<float, kHeadHidden> cell_{};
 };
 
-// Raises an alarm when the log odds of a change, smoothed over about ten calls, exceed the threshold less 10.
+// Raises an alarm when the log odds of a change, smoothed over about ten calls, exceed the threshold minus
+// 10.
 std::unique_ptr<DetectorKind> RecurrentKind(const RecurrentHead& head);
 
 }  // namespace dynamiccl::agents

@@ -11,10 +11,10 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Mean number of calls of a burst or a pause of congestion.
+// Mean length of a burst or a pause of congestion, in calls.
 constexpr double kMeanBurst = 4;
 
-// A random share of the run's keys, rounded up.
+// Returns a random share of the run's keys. Their number is rounded up.
 std::set<uint64_t> SlowedKeys(const TimingRun& run, double share, std::mt19937_64& random) {
   std::set<uint64_t> all;
   for (const TimedCall& call : run.calls) all.insert(call.key);
@@ -81,7 +81,7 @@ TimingRun Resampled(const TimingRun& quiet, const PutIn& put, size_t calls, std:
 }
 
 TimingRun Modelled(const PutIn& put, size_t calls, std::mt19937_64& random) {
-  // Keys of the job, and calls of its step.
+  // Number of keys of the job, and of calls in its step.
   constexpr size_t kKeys = 10, kStep = 40;
   constexpr double kMemory = 0.9, kMemoryDeviation = 0.04, kNoise = 0.08, kSkew = 0.05;
   std::normal_distribution<double> normal;

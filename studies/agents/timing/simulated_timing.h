@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of calls with changes put in. The changes go into recorded quiet runs, whose noise is kept, and into a
-// model of noise.
+// Runs of calls with inserted changes. The changes are inserted into recorded quiet runs, whose noise is
+// kept, and into runs with modelled noise.
 #pragma once
 
 #include <random>
@@ -15,7 +15,7 @@ namespace dynamiccl::agents {
 struct PutIn {
   TimingEvent event = TimingEvent::kQuiet;
   double factor = 1;
-  // Calls before the change.
+  // Number of calls before the change.
   size_t before = 0;
   // Share of the keys that a degraded or congested fabric slows.
   double share_of_keys = 1;

@@ -19,7 +19,7 @@
 namespace dynamiccl::agents {
 namespace {
 
-// In the order of the enumerators.
+// Names in the order of the enumerators.
 constexpr std::array<std::string_view, kTimingEvents> kNames = {"quiet",     "degraded", "congested",
                                                                 "straggler", "one-link", "sizes"};
 

@@ -13,7 +13,7 @@
 
 namespace dynamiccl::agents {
 
-// The kinds of events that are recorded or put in.
+// The kinds of events that are recorded, or inserted by simulated_timing.h.
 enum class TimingEvent : uint8_t { kQuiet = 0, kDegraded, kCongested, kStraggler, kOneLink, kSizes };
 // The number of enumerators of TimingEvent.
 inline constexpr int kTimingEvents = 6;
@@ -40,7 +40,7 @@ struct TimingRun {
   double factor = 1;
   // Index of the first call after the event. It is the number of calls if there is no event.
   size_t changed = 0;
-  // Load of the machine: processes that wanted to run.
+  // Load of the machine: the number of processes that wanted to run.
   double load = 0;
   int ranks = 0;
   std::vector<TimedCall> calls;

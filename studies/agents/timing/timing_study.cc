@@ -27,18 +27,18 @@ using Runs = std::vector<TimingRun>;
 
 // The delay of a change that was not noticed.
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// Strengths of the changes that are put in.
+// Strengths of the inserted changes.
 constexpr double kFactors[] = {1.25, 1.5, 2};
 constexpr TimingEvent kPutIn[] = {TimingEvent::kDegraded, TimingEvent::kCongested, TimingEvent::kStraggler};
-// Calls of a modelled stream and calls before its change, which lets references settle.
+// Number of calls of a modelled stream, and of those before its change, which let references settle.
 constexpr size_t kModelledCalls = 5200, kModelledBefore = 4000;
-// The same for streams from recorded runs, which are shorter.
+// The same numbers for streams from recorded runs, which are shorter.
 constexpr size_t kResampledCalls = 1400, kResampledBefore = 600;
-// Calls of a modelled quiet run.
+// Number of calls of a modelled quiet run.
 constexpr size_t kQuietRun = 10'000;
 // Share of a modelled job's keys that a change slows.
 constexpr double kSlowedKeys = 0.6;
-// Ranks of the modelled job of many ranks.
+// Number of ranks of the larger modelled job.
 constexpr int kManyRanks = 16;
 // Points of an operating curve, as multiples of the threshold that was set on the learning fabrics.
 constexpr double kCurve[] = {0.5, 0.7, 1, 1.4, 2, 2.8};

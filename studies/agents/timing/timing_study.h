@@ -27,11 +27,11 @@ struct Estimate {
 // Alarms in runs without an event.
 struct QuietResult {
   uint64_t calls = 0;
-  // False alarms.
+  // Number of false alarms.
   uint64_t alarms = 0;
-  // Alarms where the machine itself changed, which nobody intended (real_change.h).
+  // Number of alarms at which the machine itself changed, which nobody intended (real_change.h).
   uint64_t real = 0;
-  // False alarms in kCallsAFalseAlarm calls, with the interval of a Poisson count.
+  // Number of false alarms in kCallsAFalseAlarm calls, with the interval of a Poisson count.
   Estimate Rate() const;
 };
 
@@ -63,7 +63,7 @@ struct DetectorStudy {
   std::array<std::array<uint64_t, kRegimes>, kTimingEvents> said{};
 };
 
-// One kind at several thresholds. It shows what one false alarm fewer costs in calls.
+// One kind at several thresholds. It shows how many calls of delay one false alarm fewer costs.
 struct OperatingCurve {
   std::string name;
   // By ascending threshold.
@@ -73,7 +73,7 @@ struct OperatingCurve {
 // All detectors on one set of runs.
 struct DatasetStudy {
   std::string name;
-  // Runs with an event.
+  // Number of runs with an event.
   size_t runs = 0;
   // Median load of the machine; 0 if simulated.
   double load = 0;
@@ -92,9 +92,9 @@ struct TimingStudySettings {
   // Folder of recorded runs. If it is empty, only modelled noise is used.
   std::string runs;
   int head_iterations = 600;
-  // Streams of each event and factor.
+  // Number of streams of each event and factor.
   int simulated = 120;
-  // Quiet calls of modelled noise for setting thresholds. Judging uses as many again.
+  // Number of quiet calls of modelled noise for setting thresholds. Judging uses the same number again.
   uint64_t modelled_quiet_calls = 200'000;
 };
 
@@ -109,7 +109,7 @@ std::vector<Noticed> AlarmsOf(const DetectorKind& kind, double threshold, const 
 // The least threshold, to within 1 %, at which `quiet` has at most `allowed` false alarms.
 double ThresholdOf(const DetectorKind& kind, const std::vector<TimingRun>& quiet, uint64_t allowed);
 
-// One false alarm in kCallsAFalseAlarm calls, rounded down.
+// The number of false alarms at a rate of one in kCallsAFalseAlarm calls, rounded down.
 uint64_t AllowedAt(uint64_t calls);
 // The largest number of false alarms whose rate has an upper end of at most one in kCallsAFalseAlarm calls.
 // Empty if so few calls cannot show that.

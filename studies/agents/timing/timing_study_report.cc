@@ -149,7 +149,7 @@ double EventResult::Quantile(double share) const {
 }
 
 Estimate EventResult::Median() const {
-  // Draws of the bootstrap.
+  // Number of draws of the bootstrap.
   constexpr int kDraws = 1000;
   std::mt19937_64 random(1);
   std::vector<double> medians;

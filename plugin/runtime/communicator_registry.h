@@ -52,8 +52,9 @@ class CommunicatorRegistry {
   void Add(ncclComm_t handle, std::shared_ptr<Communicator> communicator);
   // Returns true if a handle was ever added, that is, if this process has used NCCL through this object.
   bool ever_used() const { return generation_.load() > 1; }
-  // Forgets the handle, lets no further call in, and stops expecting the communicator. Null if the handle is
-  // unknown. The memory stays until Free; a small part of it stays for the next 256 removals.
+  // Forgets the handle, lets no further call in, and stops expecting the communicator. Returns the
+  // communicator, or null if the handle is unknown. Free releases its memory, except for a small part that is
+  // kept for the next 256 removals.
   std::shared_ptr<Communicator> Remove(ncclComm_t handle);
   // Frees the memory of `removed` that only calls on it need, some hundred KiB. This happens as soon as no
   // thread is inside such a call: now, or when a later communicator is freed. If that cannot be known (the

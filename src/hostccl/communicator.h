@@ -192,7 +192,8 @@ class Communicator {
   // The constructor calls these. They make the table of connections, and the exchanges with the ranks of this
   // node.
   void Connect();
-  // Waits until the peer touches no buffer of another rank, as WithdrawBuffers says.
+  // Waits until the peer no longer touches buffers of other ranks, or until the time that WithdrawBuffers
+  // allows has passed since `begin_ns`.
   void AwaitLeave(int peer, int64_t begin_ns) const;
   // Closes the sockets of mesh and relay, so that the peers notice that this rank is gone.
   void CutConnections();

@@ -108,7 +108,8 @@ class StageCounts {
 
  private:
   std::map<std::tuple<ZeroStage, Collective, Role, Phase>, StageRow> rows_;
-  // The steps of each stage in order of issue. A step that comes back after another one is entered again.
+  // The steps of each stage in order of issue. If a step comes back after a different
+  // step, it is listed again.
   std::map<ZeroStage, std::vector<int64_t>> steps_;
 };
 

@@ -33,7 +33,8 @@ constexpr size_t kVerified = BlockNoise::kLeastCalls;
 constexpr size_t kVerifiedOfStream = 16;
 // log(1.1): a change of less than 10 % is not taken for a change of the fabric (docs/guard.md).
 constexpr double kLeastEffect = 0.0953;
-// log(1.2): skew varies more than transfers, and no choice is revoked for it.
+// log(1.2), because skew varies more than transfer times. A high limit does no harm: a change of the skew
+// revokes no choice.
 constexpr double kLeastSkewEffect = 0.182;
 // An effect must exceed the standard deviation of the mean of as many calls by this factor.
 constexpr double kNoiseTimes = 5;

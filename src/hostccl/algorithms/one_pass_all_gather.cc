@@ -8,9 +8,9 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// In bytes. The system call that copies between processes takes two microseconds plus the copy itself. The
-// copied bytes are not read again, so a piece need not stay in a cache. The size is limited because a peer
-// that gives up waits for one piece.
+// In bytes. Pieces are large, because the system call that copies between processes takes two microseconds
+// besides the copy, and a piece need not stay in a cache: the copied bytes are not read again. Pieces are not
+// larger, because a peer that gives up first waits until the present piece is copied.
 constexpr size_t kFetchedPiece = size_t{1} << 20;
 
 // Copies elements into this rank's result. A large call writes them past the caches: nobody reads them soon,

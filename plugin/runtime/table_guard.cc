@@ -26,8 +26,8 @@ constexpr int64_t kAgainNs = 1'000'000;
 // the trace when it has changed by a tenth.
 constexpr int64_t kSharesEveryNs = 1'000'000'000;
 constexpr double kNewShare = 0.1;
-// For at most this many keys, the results of earlier runs are used before the first calls with these keys.
-// For all other keys they are used from the first calls on.
+// The first plan may contain the choices of earlier runs for at most this many keys that were not called yet.
+// Every other key gets the choice of earlier runs when it is first called.
 constexpr size_t kMaxExpected = 300;
 
 // Totals only grow, so an estimate that was corrected downwards adds nothing.

@@ -22,7 +22,7 @@ using Keys = std::map<std::tuple<uint64_t, Collective, uint8_t>, Key>;
 
 Keys KeysOf(const Trace& trace) {
   Keys keys;
-  // For each communicator, the rank whose calls are counted.
+  // Maps each communicator to the one rank whose calls are counted.
   std::map<uint64_t, int32_t> seen_by;
   for (const TraceSection& section : trace.sections) {
     for (const TraceCall& call : CallsOf(section).calls) {

@@ -47,7 +47,7 @@ DecisionKey SimulatedProgram::CallAt(uint64_t call) const {
   if (NumberFrom(seed_, 10, call) % 300 == 0) place = 2000;
   const uint64_t drawn = NumberFrom(seed_, 11, place);
   DecisionKey key;
-  // There are at most ten different calls, so steps repeat them.
+  // A program has at most ten different calls, so its steps repeat calls.
   const uint64_t kind = drawn % 10;
   key.collective = static_cast<Collective>(NumberFrom(seed_, 12, kind) % kTunableCollectives);
   key.bytes = uint64_t{4096} << NumberFrom(seed_, 13, kind) % 12;

@@ -41,7 +41,7 @@ struct StudySettings {
 
 // One split of training and test data.
 struct StudySplit {
-  // For example "family llama", "framework megatron" or "recorded".
+  // Names the data that were held out, such as "family llama", "framework megatron" or "recorded".
   std::string name;
   std::vector<StructureAccuracy> who;
   // The agreement of integers with floats on the split's test sequences.

@@ -17,9 +17,9 @@ struct ScriptedQuestion {
 };
 
 ncclResult_t scriptedInit(size_t n_ranks, size_t n_nodes, ncclDebugLogger_t logger, void** context);
-// For versions 3 and later.
+// Tuner versions 3 and later call this to price the configs.
 ncclResult_t scriptedPrice(void* context, const ScriptedQuestion* question, float** table, int* channels);
-// For version 2.
+// Tuner version 2 calls this to name one config.
 ncclResult_t scriptedName(void* context, const ScriptedQuestion* question, int* algorithm, int* protocol,
                           int* channels);
 ncclResult_t scriptedFinalize(void* context);

@@ -68,11 +68,12 @@ if(DYNAMICCL_HARDEN)
   target_compile_options(dynamiccl_options INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -D_GLIBCXX_ASSERTIONS
                          -fstack-protector-strong -fstack-clash-protection -fcf-protection)
 endif()
-# dynamiccl_compile_lightly(<target> ...): for code whose compiling takes longer than all its runs.
+# dynamiccl_compile_lightly(<target> ...): for code whose compiling takes longer than all its runs. With
+# -Og g++ 12 takes a sixth less time for a test than with -O1.
 function(dynamiccl_compile_lightly)
   if(NOT DYNAMICCL_SANITIZE)
     foreach(target IN LISTS ARGN)
-      target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+      target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
     endforeach()
   endif()
 endfunction()

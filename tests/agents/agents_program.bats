@@ -50,6 +50,7 @@ PYTHON
   python3 -c 'import json; d = json.load(open("again.json")); assert [i["kind"] for i in d["inputs"]] == ["policy", "measurements"], d'
 }
 
+# bats test_tags=long
 @test "neither the order of the inputs nor their folders change the policy" {
   local effects="$SAMPLES/../../policies/step_effects"
   mkdir here && cp "$SWEEP" here/z.measurements
@@ -110,6 +111,7 @@ PYTHON
   "$DYNAMICCL_BIN" train --help | grep -q "trees' splits and the range of NCCL releases stay"
 }
 
+# bats test_tags=long
 @test "train --from with traces trains the structure agent further, and keeps no less than it says" {
   cp "$POLICY" first.dcpolicy
   "$DYNAMICCL_BIN" trace generate --framework dynamiccl-zero --model gpt:layers=2 --set stage=1 -o run.ctrace

@@ -84,6 +84,17 @@ class ScriptTest(unittest.TestCase):
         self.assertIn("LibTorch was not found", done.stderr)
         self.assertEqual({path.name for path in self.root.iterdir()}, {"bin", "build", "tools"})
 
+    def test_build_of_tests_and_of_programs_leave_out_what_they_say(self):
+        self.script("bin/cmake", '#!/bin/sh\necho "$*" >>"$(dirname "$0")/commands"\n')
+        for argument, target, built in (([], "", "ON ON ON"), (["tests"], "", "ON OFF OFF"),
+                                        (["programs"], " programs", "OFF OFF OFF")):
+            (self.root / "bin/commands").unlink(missing_ok=True)
+            self.assertEqual(self.run_script("build.sh", *argument, DYNAMICCL_JOBS="2").returncode, 0)
+            configured, build = (self.root / "bin/commands").read_text().splitlines()
+            parts = zip(("TESTS", "BENCH", "STUDIES"), built.split())
+            self.assertTrue(configured.endswith(" ".join(f"-DDYNAMICCL_BUILD_{part}={on}" for part, on in parts)), configured)
+            self.assertTrue(build.endswith(f"--parallel 2 --{target}"), build)
+
     def run_ci(self, **outputs):
         """Returns (exit code, lines) of .ci/run. Steps print the given texts; a text that begins with "!" fails."""
         steps = {"install": "", "fetch_nccl": "", "fetch_nvcc": "", "build": "", "test_sanitized": "", "check_a": "",
@@ -126,7 +137,7 @@ class ScriptTest(unittest.TestCase):
     def test_long_tests_are_left_out_and_counted_before_the_closing_lines(self):
         began, note, *closing = self.run_tests("-R", "Guard")
         self.assertTrue(began.endswith("-j 2 -LE slow|long -R Guard"), began)
-        self.assertEqual(note, "==> 12 long tests are left out; all of them: tools/setup/test.sh --all")
+        self.assertEqual(note, "==> 12 long tests and those of studies and benchmarks are left out; all of them: tools/setup/test.sh --all")
         self.assertEqual([line[:5] for line in closing], ["50% t", "Total"])
 
     def test_all_leaves_out_only_the_slow_ones(self):

@@ -4,6 +4,7 @@
 # Safe to repeat. Extra arguments go to the build, for instance a target.
 #
 #   build.sh              programs, tests, studies and benchmarks
+#   build.sh tests        programs and their tests, without studies and benchmarks
 #   build.sh programs     only what is installed, which is all that the demo needs
 set -euo pipefail
 
@@ -11,8 +12,12 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 build="$root/build/release"
 torch=ON
 [[ -z "${DYNAMICCL_WITHOUT_TORCH:-}" ]] || torch=OFF
-more=ON
-[[ "${1:-}" != programs ]] || more=OFF
+tests=ON
+studies=ON
+case "${1:-}" in
+  programs) tests=OFF studies=OFF ;;
+  tests) studies=OFF && shift ;; # what it builds is all that is configured
+esac
 # A compiler that includes LibTorch takes up to 2 GB. Two at a time fit every machine that can train.
 jobs="${DYNAMICCL_JOBS:-$(nproc)}"
 
@@ -30,7 +35,7 @@ fi
 printf '==> configuring %s\n' "$build"
 mkdir -p "$build"
 log="$build/configure.log"
-cmake -S "$root" --preset release -DDYNAMICCL_BUILD_TORCH=$torch -DDYNAMICCL_BUILD_TESTS=$more -DDYNAMICCL_BUILD_BENCH=$more \
-  -DDYNAMICCL_BUILD_STUDIES=$more >"$log" 2>&1 || { cat "$log" >&2; exit 3; }
+cmake -S "$root" --preset release -DDYNAMICCL_BUILD_TORCH=$torch -DDYNAMICCL_BUILD_TESTS=$tests -DDYNAMICCL_BUILD_BENCH=$studies \
+  -DDYNAMICCL_BUILD_STUDIES=$studies >"$log" 2>&1 || { cat "$log" >&2; exit 3; }
 printf '==> building with %s jobs\n' "$jobs"
 cmake --build "$build" --parallel "$jobs" -- "$@"

@@ -28,6 +28,8 @@ struct NcclRelease {
   bool only_limits_channels() const { return *this >= NcclRelease{2, 31, 0}; }
   // The release accepts NCCL_TUNER_PLUGIN=STATIC_PLUGIN.
   bool has_static_plugin() const { return *this >= NcclRelease{2, 22, 0}; }
+  // The release loads a plugin only by a file name that the loader finds, not by a path.
+  bool loads_plugins_by_name_only() const { return *this == NcclRelease{2, 27, 3}; }
   // The log does not report a pair that a tuner named (2.21 and earlier).
   bool hides_tuners_choice() const { return *this < NcclRelease{2, 22, 0}; }
   // Several ranks can use one GPU with NCCL_MULTI_RANK_GPU_ENABLE.

@@ -31,12 +31,19 @@ std::string WriteTopology(const RunRequest& request) {
   return path;
 }
 
-constexpr const char* kTunerLink = REAL_NCCL_DYNAMICCL_FOLDER "/libnccl-tuner-dynamiccl.so";
+constexpr const char* kTunerLink = "libnccl-tuner-dynamiccl.so";
 
-void OpenDoor(Door door, Environment* environment) {
+void NameTuner(const NcclRelease& release, Environment* environment) {
+  const bool by_name = release.loads_plugins_by_name_only();
+  if (by_name) (*environment)["LD_LIBRARY_PATH"] += ":" REAL_NCCL_DYNAMICCL_FOLDER;
+  (*environment)["NCCL_TUNER_PLUGIN"] =
+      std::string(by_name ? "" : REAL_NCCL_DYNAMICCL_FOLDER "/") + kTunerLink;
+}
+
+void OpenDoor(const NcclRelease& release, Door door, Environment* environment) {
   if (door == Door::kPreload || door == Door::kBoth || door == Door::kStaticPlugin)
     (*environment)["LD_PRELOAD"] += std::string(":") + REAL_NCCL_DYNAMICCL_FOLDER "/libdynamiccl.so";
-  if (door == Door::kTuner || door == Door::kBoth) (*environment)["NCCL_TUNER_PLUGIN"] = kTunerLink;
+  if (door == Door::kTuner || door == Door::kBoth) NameTuner(release, environment);
   if (door == Door::kStaticPlugin) (*environment)["NCCL_TUNER_PLUGIN"] = "STATIC_PLUGIN";
 }
 
@@ -58,7 +65,7 @@ Environment JobEnvironment(const RunRequest& request) {
       {"NCCL_DEBUG_SUBSYS", "INIT,TUNING"},
   };
   if (request.release.logs_no_choice()) environment["NCCL_PROFILER_PLUGIN"] = REAL_NCCL_WITNESS;
-  OpenDoor(request.door, &environment);
+  OpenDoor(request.release, request.door, &environment);
   for (const auto& [name, value] : request.environment) {
     const bool adds = name == "LD_PRELOAD" || name == "LD_LIBRARY_PATH";
     environment[name] = adds ? environment[name] + ":" + value : value;

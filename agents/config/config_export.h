@@ -32,7 +32,7 @@ struct ConfigAgreement {
   // Mean absolute difference between the predictions of floats and integers, in octaves.
   double difference_octaves = 0;
 };
-// Compares both kinds of networks on all keys. If there are no keys, every share is 1.
+// Compares the float networks with the integer ones on all keys. Without keys, every share above is 1.
 ConfigAgreement CompareConfig(const ConfigNetworks& networks, const PolicyTensors& tensors,
                               const std::vector<SweptKey>& keys);
 

@@ -56,10 +56,10 @@ class CommunicatorRegistry {
   // communicator, or null if the handle is unknown. Free releases its memory, except for a small part that is
   // kept for the next 256 removals.
   std::shared_ptr<Communicator> Remove(ncclComm_t handle);
-  // Frees the memory of `removed` that only calls on it need, some hundred KiB. This happens as soon as no
-  // thread is inside such a call: now, or when a later communicator is freed. If that cannot be known (the
-  // system has no membarrier, or the communicator is non-blocking), it happens after 256 further removals.
-  // Nothing but such calls may still use this memory.
+  // Frees most memory of `removed`: some hundred KiB that are used only inside of calls on the communicator.
+  // The memory is freed as soon as no thread is inside of such a call: now, or when a later communicator is
+  // freed. If this cannot be known (the system has no membarrier, or the communicator is non-blocking), the
+  // memory is freed after 256 further removals. Nothing else may use it any more.
   void Free(const std::shared_ptr<Communicator>& removed);
   // Runs for each call: returns the communicator of a handle, or null if it is unknown. The pointer stays
   // valid until 256 further handles have been removed after this one, so an abort on another thread may run

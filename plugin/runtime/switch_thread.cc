@@ -186,7 +186,7 @@ void SwitchThread::Disconnect(LeaderLink& link, int64_t now_ns) const {
     link.give_up_ns = now_ns + reach_ns_;
     link.pause_ms = 0;
   }
-  // While a call waits for a verdict, the rank asks as often as it tries to reach an absent leader.
+  // While a call waits for a verdict, the next attempt to connect comes after kRetryMs at the latest.
   const int pause_ms = link.tables->gate().idle() ? link.pause_ms : std::min(link.pause_ms, kRetryMs);
   link.next_try_ns = now_ns + int64_t{pause_ms} * 1'000'000;
   link.pause_ms = std::clamp(2 * link.pause_ms, 1, kLongestPauseMs);

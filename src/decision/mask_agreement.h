@@ -6,8 +6,8 @@
 // later call of the situation on:
 //   call n      This rank sends its mask to the leader and continues. NCCL chooses for the call.
 //   next call   This rank takes the verdict, and waits if the verdict is not there yet. The leader decides
-//               within its time-out; no rank that has pledged decides by a time-out of its own. The verdict
-//               is one of:
+//               within its time-out. A rank that has sent its mask does not decide by a time-out of its
+//               own. The verdict is one of:
 //     equal on all ranks    The mask is used from this call on, for good.
 //     different             NCCL chooses, for good.
 //     a rank was late       NCCL chooses. The exchange is repeated at the 4th, 16th, 64th, ... call.

@@ -235,7 +235,8 @@ RecordedStep Writer::Write(const StepReader& steps, const std::string& recognise
   return std::move(result_);
 }
 
-// Returns the steps of a division. If the program marked no steps, this reads the calls once more.
+// Returns the steps into which `division` divides the calls. If the program marked no steps, this reads the
+// calls once more.
 Result<SeenSteps> StepsOf(const RecordSource& records, const std::vector<SectionScan>& sections,
                           const StepSearch& search, const StepDivision& division) {
   if (division.marked) return search.marked();

@@ -25,7 +25,7 @@ constexpr size_t kPage = 4096;
 // Nanoseconds from the time at which the common start is announced to the start itself. All ranks receive the
 // announcement in less time.
 constexpr int64_t kStartDelayNs = 100'000;
-// Fewest copies that an interval must have room for, at an assumed 10 GB/s for a core.
+// A timed interval must be long enough for this many copies by one core, which is assumed to copy 10 GB/s.
 constexpr double kFewCopies = 4;
 
 #if defined(__SSE2__)

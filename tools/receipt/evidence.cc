@@ -159,8 +159,8 @@ bool LooksLikeLog(std::string_view head) {
                      [&](std::string_view mark) { return head.find(mark) != std::string_view::npos; });
 }
 
-// Imports a file of another tool, which at most names NCCL's release. A file that cannot be imported is an
-// error.
+// Imports a file of another tool. The only evidence that such a file can give is NCCL's release. A file that
+// cannot be imported is an error.
 Status TakeOther(const std::string& path, Evidence& evidence) {
   const auto imported = ImportFile(path, "");
   if (!imported)

@@ -284,8 +284,9 @@ std::optional<bool> GathersAgain(const Fsdp2Report& report, const RecordedStep& 
   if (modules == 0) return std::nullopt;
   const auto passes = static_cast<size_t>(report.passes);
   if (gathers > passes * modules) return true;
-  // With parameters kept between passes, a job that gathers again has M gathers in the first forward pass and
-  // M - 1 in each backward pass. With M passes, a job that gathers in each forward pass makes as many.
+  // The job may keep parameters between passes and still gather again in the backward pass. Then M modules
+  // make M gathers in the first forward pass and M - 1 in each of the backward passes. If there are M passes,
+  // this sum is M * M, which a job that gathers in each forward pass makes too.
   if (gathers != modules + passes * (modules - 1)) return false;
   return passes == modules ? std::nullopt : std::optional(true);
 }

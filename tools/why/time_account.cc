@@ -18,7 +18,7 @@ constexpr size_t kLeastMatched = 16;
 constexpr double kMsOfNs = 1e-6;
 constexpr double kUsOfNs = 1e-3;
 
-// A kind of calls, and its times.
+// Calls with equal values of this key form a row of the account; KindTally has their times.
 using KindKey = std::tuple<Collective, uint64_t, int>;
 struct KindTally {
   DurationQuantiles durations;

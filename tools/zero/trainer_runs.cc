@@ -33,8 +33,8 @@ void TakeLine(const Json& line, TrainerReport& report) {
   report.sent_bytes_a_step = line.at("sent_bytes").get<double>() / static_cast<double>(report.step_ms.size());
 }
 
-// True if a rank of a run that failed wrote that it lacks memory. Exit codes do not tell: a rank that only
-// noticed the end of the one that lacks memory may have ended first.
+// True if a rank of a run that failed wrote that it lacks memory. The exit codes do not tell which rank
+// lacked memory: the other ranks fail too, and one of them may end before it.
 bool RanOutOfMemory(const std::string& log) {
   const auto text = ReadTextFile(log);
   return text && text->find("out of memory") != std::string::npos;

@@ -11,7 +11,7 @@
 
 namespace dynamiccl::zero {
 
-// One figure of the ZeRO paper, and the estimate of the formulas.
+// One number that the ZeRO paper prints, and what the estimator's formulas give for it.
 struct PaperFigure {
   // Place in the paper, for example "Table 1" or "section 6.1".
   std::string source;

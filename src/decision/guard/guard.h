@@ -371,7 +371,8 @@ class Guard {
   void AddCarried(Proposal& proposal) const;
   // Builds the version for `reason`. A version that revokes a choice adopts no other config.
   Proposal Propose(bool revocation, GuardReason reason);
-  // Notes what begins with the first call of the version that was just committed; called before TakeUp.
+  // Notes the effect that the choices of the version just committed are expected to have on steps, for
+  // BeginVersion. Called before TakeUp.
   void AwaitVersion(const Proposal& proposal);
   // If this is the first call of an awaited version, tells the watches of steps how much its choices are
   // expected to change a step. Calls of earlier versions are no evidence about a changed fabric, so the

@@ -430,7 +430,7 @@ PICTURES = [
                              Series("adaptive with", "adaptive, second job", 1), Series("one channel", index=1)],
             "step of the last fifth, ms, one run of each", under="Whole runs", bars=True),
     Picture("advise", "advise", [Series("predicted"), Series("measured", "measured, and its rounds", interval="rounds")],
-            "step with the change over the step without it: 2 ranks, 0.5 GB/s and 100 us, stage 2",
+            "step with the change over the step without it: 2 ranks, 0.5 GB/s and 100 us, stage 2", under="2 ranks on two nodes",
             reference=1, reference_label="the step without the change"),
     Picture("agents-scenarios", "agents-scenarios", [Series("mean loss")],
             "what the borders cost over the oracle's, each size at its protocol's best config, %, mean of 72 lines", bars=True),

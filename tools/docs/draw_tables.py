@@ -393,7 +393,7 @@ PICTURES = [
             "step over the default's, median and (last fifths) least to most of the seeds",
             reference=1, reference_label="the default's step; left of it is faster"),
     Picture("step-map", "step-map", [Series("ring/simple/1")],
-            "step with Ring/Simple/1 for every call over the default's step, 95 % interval", rows=", (3|ddp|fsdp2)$",
+            "step with Ring/Simple/1 for every call over the default's step, 95 % interval", under="Every fabric", rows=", (3|ddp|fsdp2)$",
             reference=1, reference_label="the default's step; left of it is faster"),
     Picture("guard", "guard", [Series("largest loss")],
             "largest loss of any job, % of the time with NCCL's choices; a row is what the job begins with, and its steps",

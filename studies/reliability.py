@@ -281,11 +281,9 @@ def finding(parts, missing):
     nothing = " that found nothing" if all(part["ok"] for part in parts if part["title"] == fuzz_title) else ""
     not_run = f" Not run as a part: {', '.join(title.lower() for title in missing)}." if missing else ""
     faults, executions = figure(parts, faults_title, "all"), figure(parts, fuzz_title, "all")
-    calls = figure(parts, soak_title, "calls, each checked on 4 ranks")
-    text = (f"The library kept what was promised in {promised} of {len(parts)} parts: in {faults} injected failures of "
-            f"library calls, in {executions} executions of fuzzers{nothing}, and for {recovered} of {kills} killed "
-            f"ranks in a soak of {calls} checked calls.{not_run} With a kill per minute the leader's memory grows "
-            "by 280 KiB a minute, where 1,536 are allowed.")
+    text = (f"The library kept what was promised in {promised} of {len(parts)} parts. Among them are {faults} injected failures "
+            f"of library calls, {executions} executions of fuzzers{nothing}, and {recovered} recoveries from {kills} killed "
+            f"ranks.{not_run} With a kill per minute the leader's memory grows by 280 KiB a minute, where 1,536 are allowed.")
     return "\n".join(textwrap.wrap(text, 120))
 
 

@@ -231,12 +231,32 @@ def keep(name, result):
     (PARTS / f"{name}.json").write_text(json.dumps(whole, indent=1) + "\n")
 
 
+def is_list_of_passed_tests(part):
+    return part["columns"] == ["test", "outcome"] and part["ok"]
+
+
+def table(columns, rows):
+    lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
+    lines += ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def asked_and_seen(parts):
+    """Returns a table with a row for each part. Parts that are no mere lists of passed tests have a section of their own."""
+    rows = []
+    for part in parts:
+        seen, command = "as promised" if part["ok"] else "**not as promised**", "see below"
+        if is_list_of_passed_tests(part):
+            suites = dict.fromkeys(re.sub(r"^.*/(?=[A-Z])|\..*", "", row[0].strip("`")) for row in part["rows"])
+            seen = f"{len(part['rows'])} tests passed: {', '.join(f'`{suite}`' for suite in suites)}"
+            command = f"`{part['command']}`"
+        rows.append([part["title"], seen, f"{part['date']}, {part['commit']}", command])
+    return table(["what was done", "seen", "date, commit", "command"], rows)
+
+
 def folded(part):
-    """Returns the columns and rows for the page: the suites of passed tests, and the fuzzers that found something."""
+    """Returns the columns and rows for the page: of all fuzzers, those that found something and the sum."""
     columns, rows = part["columns"], part["rows"]
-    if columns == ["test", "outcome"] and part["ok"]:
-        suites = dict.fromkeys(re.sub(r"^.*/(?=[A-Z])|\..*", "", row[0].strip("`")) for row in rows)
-        return ["tests that passed", "of"], [[str(len(rows)), ", ".join(f"`{suite}`" for suite in suites)]]
     if columns[0] == "fuzzer":
         last = [f"all {len(rows) - 1}", *rows[-1][1:-1], "nothing" if part["ok"] else ""]
         rows = [row for row in rows[:-1] if row[-1] != "nothing"] + [last]
@@ -244,13 +264,7 @@ def folded(part):
 
 
 def section(part):
-    columns, rows = folded(part)
-    lines = [f"## {part['title']}", "", f"    {part['command']}", "",
-             f"{part['date']}, commit {part['commit']}, {part['machine']}: "
-             f"{'as promised' if part['ok'] else '**not as promised**, see the table'}.", ""]
-    lines += ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
-    lines += ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
+    return f"## {part['title']}\n\n    {part['command']}\n\n{table(*folded(part))}"
 
 
 def figure(parts, title, row, column=1):
@@ -267,11 +281,9 @@ def finding(parts, missing):
     nothing = " that found nothing" if all(part["ok"] for part in parts if part["title"] == fuzz_title) else ""
     not_run = f" Not run as a part: {', '.join(title.lower() for title in missing)}." if missing else ""
     faults, executions = figure(parts, faults_title, "all"), figure(parts, fuzz_title, "all")
-    calls = figure(parts, soak_title, "calls, each checked on 4 ranks")
-    text = (f"The library kept what was promised in {promised} of {len(parts)} parts: in {faults} injected failures of "
-            f"library calls, in {executions} executions of fuzzers{nothing}, and for {recovered} of {kills} killed "
-            f"ranks in a soak of {calls} checked calls.{not_run} With a kill per minute the leader's memory grows "
-            "by 280 KiB a minute, where 1,536 are allowed.")
+    text = (f"The library kept what was promised in {promised} of {len(parts)} parts. Among them are {faults} injected failures "
+            f"of library calls, {executions} executions of fuzzers{nothing}, and {recovered} recoveries from {kills} killed "
+            f"ranks.{not_run} With a kill per minute the leader's memory grows by 280 KiB a minute, where 1,536 are allowed.")
     return "\n".join(textwrap.wrap(text, 120))
 
 
@@ -279,14 +291,14 @@ def write_page():
     names = list(ALL_PARTS) + sorted(path.stem for path in PARTS.glob("*.json") if path.stem not in ALL_PARTS)
     parts = [json.loads((PARTS / f"{name}.json").read_text()) for name in names if (PARTS / f"{name}.json").exists()]
     missing = [ALL_PARTS[name][0] for name in ALL_PARTS if not (PARTS / f"{name}.json").exists()]
-    about = ("`studies/reliability.py` writes this page, except for \"Learned by hand\" at the end, which is kept in "
-             "`docs/results/reliability/by_hand.txt`. Each part names its command, date and commit. The rows that are "
-             "folded here (passed tests, fuzzers that found nothing) are in `docs/results/reliability`.")
-    about = "\n".join(textwrap.wrap(about, 120))
-    text = f"# Reliability: what was done to it, and what came of it\n\n{finding(parts, missing)}\n\n{about}\n\n"
-    text += "\n".join(section(part) for part in parts)
+    machines = ", ".join(dict.fromkeys(part["machine"] for part in parts))
+    about = (f"`studies/reliability.py` writes this page, except for its end, which is kept in "
+             f"`docs/results/reliability/by_hand.txt`. Each test and fuzzer has a row in `docs/results/reliability`. Machine: {machines}.")
+    text = f"# Reliability: what was done to it, and what came of it\n\n{finding(parts, missing)}\n\n"
+    text += "\n".join(textwrap.wrap(about, 120)) + f"\n\n## Asked and seen\n\n{asked_and_seen(parts)}\n"
+    text += "\n".join(section(part) for part in parts if not is_list_of_passed_tests(part))
     if missing:
-        text += "\n## Not run yet\n\n" + "".join(f"* {title}\n" for title in missing)
+        text += "\n## Not run as a part\n\n" + "".join(f"* {title}: see the end of this page\n" for title in missing)
     PAGE.write_text(text + "\n" + (PARTS / "by_hand.txt").read_text())
     return all(part["ok"] for part in parts)
 

@@ -421,7 +421,7 @@ PICTURES = [
     Picture("simulator", "simulator", [Series("fitted"), Series("formulas alone"), Series("line in ranks", "line through neighbours")],
             "error of the predicted time, median, %, logarithmic", under="Rank counts left out", labels=(0, 1), rows="^(?!of )", logarithmic=True),
     Picture("zero-trainer", "zero-trainer", [Series("of DDP", "of DDP's step"), Series("of FSDP2", "of FSDP2's step")],
-            "step of 60 million parameters over that of PyTorch's, median and least to most of five rounds",
+            "step of 60 million parameters over that of PyTorch's, median and least to most of five rounds", under="60 million parameters, 2 ranks",
             reference=1, reference_label="PyTorch's step; left of it is faster"),
     Picture("zero-paper", "zero-paper", [Series("share")],
             "share of a step that waits for communication, %, simulated; a row is the way to gather and the number of ranks",

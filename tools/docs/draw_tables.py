@@ -460,7 +460,7 @@ PICTURES = [
     Picture("canary", "canary", [Series("changed", "another choice"), Series("worse", "something grave")],
             "upgrades of 21 from one release to the next, 2.21.5 to 2.32.3, that bring it", under="False alarms", rows="^(?!all)", bars=True),
     Picture("faults", "faults", [Series("grew by", "grew")], "growth of the leader's private memory, KiB a minute, in a job of four ranks",
-            bars=True, reference=1536, reference_label="the bound, 1,536"),
+            under="Memory of a job", bars=True, reference=1536, reference_label="the bound, 1,536"),
     Picture("hostccl-links", "hostccl-links", [Series("a core a rank"), Series("two ranks a core")],
             "seen over set, %: median, least and most of five bandwidths or six latencies", under="In short",
             reference=0, reference_label="as set; right of it latency is too long and bandwidth too high"),

@@ -22,8 +22,7 @@ PYTHONPATH=build/release/lib/python .venv/bin/python tests/zero_workloads/torch_
   --results results.json --page docs/results/torch-distributed-tests.md
 ```
 
-The file comes with PyTorch. It decides by the backend's name which tests exist, so it is loaded as for gloo, for NCCL and for MPI, and a test is
-taken from the first of them that does not skip it. Tests for GPUs run with CPU tensors. Nothing else is changed (`shim.py`).
+The tests are those for gloo. A test that PyTorch skips for gloo is the one for NCCL or MPI (`shim.py`). GPU tests get CPU tensors.
 
 | | dynamiccl | gloo |
 |---|---|---|

@@ -390,7 +390,7 @@ PICTURES = [
             [Series("starter", "mode adaptive with the starter, whole job"), Series("starter", "its last fifth", 1),
              Series("nothing known", "with nothing known, whole job"),
              Series("Ring/Simple/1", "one channel for all calls, last fifth", 1)],
-            "step over the default's, median and (last fifths) least to most of the seeds",
+            "step over the default's, median and (last fifths) least to most of the seeds", under="Eight kinds of jobs",
             reference=1, reference_label="the default's step; left of it is faster"),
     Picture("step-map", "step-map", [Series("ring/simple/1")],
             "step with Ring/Simple/1 for every call over the default's step, 95 % interval", under="Every fabric", rows=", (3|ddp|fsdp2)$",

@@ -74,6 +74,8 @@ function(dynamiccl_compile_lightly)
   if(NOT DYNAMICCL_SANITIZE)
     foreach(target IN LISTS ARGN)
       target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
+      # As for sanitizers, below.
+      target_compile_definitions(${target} PRIVATE $<$<CONFIG:Release>:XXH_NO_INLINE_HINTS=1>)
     endforeach()
   endif()
 endfunction()

@@ -61,8 +61,8 @@ std::vector<CallSequence> RandomInventedJob(std::string_view family, int steps, 
 
 // Describes a set of random jobs.
 struct JobPlan {
-  std::vector<std::string_view> frameworks;
-  std::vector<std::string_view> families;
+  std::vector<std::string_view> frameworks = {};
+  std::vector<std::string_view> families = {};
   // Number of jobs of each pair of framework and family.
   int jobs = 12;
   int steps = 4;

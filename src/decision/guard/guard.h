@@ -67,11 +67,11 @@ inline constexpr int64_t kGuardAdoptionSpacingNs = 250'000'000;
 inline constexpr int64_t kGuardRetryNs = 1'000'000'000;
 // Bounds the total cost of experiments, that is the time that steps take longer than with NCCL's choice:
 // kProbingCreditSteps steps once in a job and again when steps have changed for good (step_watch.h), plus
-// kProbingBudget of the time of all steps, plus kProbingOfSavings of what adopted choices save. If steps have
-// become longer, kProbingOfSavings of what kStepsBetweenCredits steps could win back comes on top, and a debt
-// is forgiven. In a job of 400 steps in which nothing can be gained and nothing changes, that is 1 %;
-// docs/guard.md says by how much estimates of the cost fall short. No credit is added within
-// kStepsBetweenCredits steps of the last one.
+// kProbingBudget of the time of all steps, plus kProbingOfSavings of what adopted choices save. When steps
+// have changed for good, a debt is forgiven, and if they have become longer, kProbingOfSavings of what
+// kStepsBetweenCredits steps could win back comes on top. In a job of 400 steps in which nothing can be
+// gained and nothing changes, that is 1 %; docs/guard.md says by how much estimates of the cost fall short.
+// No credit is added within kStepsBetweenCredits steps of the last one.
 inline constexpr double kProbingCreditSteps = 2;
 inline constexpr uint64_t kStepsBetweenCredits = 100;
 inline constexpr double kProbingBudget = 0.005;
@@ -254,8 +254,8 @@ class Guard {
   // Called some blocks of steps after a change of the fabric. Renews the credit if steps still take another
   // time than before the change.
   void ConfirmChange();
-  // Adds kProbingCreditSteps steps to the credit, and more if `longer`, a step's time over that before the
-  // change, is above 1; a debt is forgiven. Adds nothing if the credit grew within the last
+  // Forgives a debt and adds kProbingCreditSteps steps to the credit, and more if `longer`, a step's time
+  // over that before the change, is above 1. Does nothing if the credit grew within the last
   // kStepsBetweenCredits steps. `calls_of_step` is the number of calls in a step.
   void RenewCredit(uint64_t calls_of_step, double longer);
   // Lets the keys be searched again, because the job has become another one. `calls_of_step` is as above.

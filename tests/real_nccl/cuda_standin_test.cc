@@ -2,12 +2,15 @@
 // Tests the parts of the stand-in that need no NCCL: machine files, topology, symbol tables and redirections.
 #include <elf.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <random>
 #include <sstream>
@@ -15,8 +18,10 @@
 
 #include "tests/real_nccl/cuda_standin/code_patch.h"
 #include "tests/real_nccl/cuda_standin/elf_symbols.h"
+#include "tests/real_nccl/cuda_standin/free_ranges.h"
 #include "tests/real_nccl/cuda_standin/launch.h"
 #include "tests/real_nccl/cuda_standin/machine.h"
+#include "tests/real_nccl/cuda_standin/memory.h"
 #include "tests/real_nccl/cuda_standin/memory_arena.h"
 #include "tests/real_nccl/cuda_standin/topology_xml.h"
 #include "tests/support/test_seed.h"
@@ -233,7 +238,7 @@ TEST(ElfSymbols, TruncatedFilesAreNamed) {
 }
 
 TEST(MemoryArena, PiecesAreFilesRangesThatCanBeHandedOn) {
-  const auto first = TakePiece(1), second = TakePiece(3 << 20);
+  const auto first = TakePiece(1, false), second = TakePiece(3 << 20, false);
   ASSERT_TRUE(first && second);
   EXPECT_EQ(first->file, second->file);
   EXPECT_NE(first->offset, second->offset);
@@ -245,18 +250,18 @@ TEST(MemoryArena, PiecesAreFilesRangesThatCanBeHandedOn) {
   EXPECT_EQ(found->offset, second->offset);
   ReturnPiece(*second);
   // The share in `found` is left, so the range is not handed out again.
-  const auto third = TakePiece(4 << 20);
+  const auto third = TakePiece(4 << 20, false);
   ASSERT_TRUE(third);
   EXPECT_NE(third->offset, second->offset);
   ReturnPiece(*found);
-  const auto fourth = TakePiece(4 << 20);
+  const auto fourth = TakePiece(4 << 20, false);
   EXPECT_EQ(fourth->offset, second->offset);
   for (const auto& piece : {first, third, fourth}) ReturnPiece(*piece);
 }
 
 // The nodes of an NVLink domain pass memory to each other by such names.
 TEST(MemoryArena, AnotherProcessFindsAPieceByItsName) {
-  const auto piece = TakePiece(4096);
+  const auto piece = TakePiece(4096, false);
   ASSERT_TRUE(piece);
   const PieceName name = NameOf(*piece);
   const pid_t child = fork();
@@ -278,7 +283,7 @@ TEST(MemoryArena, AnotherProcessFindsAPieceByItsName) {
 }
 
 int TakePieceFile() {
-  const auto piece = TakePiece(1);
+  const auto piece = TakePiece(1, false);
   ReturnPiece(*piece);
   return piece->file;
 }
@@ -293,7 +298,7 @@ TEST(MemoryArena, HeldRangesNeverOverlap) {
   for (int step = 0; step < 2000; ++step) {
     if (held.size() < 50 && random() % 3 != 0) {
       const size_t bytes = 1 + random() % (16 << 20);
-      const auto piece = TakePiece(bytes);
+      const auto piece = TakePiece(bytes, false);
       ASSERT_TRUE(piece);
       const auto after = held.lower_bound(piece->offset);
       ASSERT_TRUE(after == held.end() || piece->offset + bytes <= after->first);
@@ -306,7 +311,59 @@ TEST(MemoryArena, HeldRangesNeverOverlap) {
     }
   }
   for (const auto& row : held) ReturnPiece({TakePieceFile(), row.first});
-  EXPECT_EQ(TakePiece(size_t{1} << 43)->offset, 0u);
+  EXPECT_EQ(TakePiece(size_t{1} << 43, false)->offset, 0u);
+}
+
+TEST(FreeRanges, TakesWhereAlignmentAllowsAndJoinsWhatIsReturned) {
+  FreeRanges ranges;
+  EXPECT_FALSE(ranges.Take(1, 1));
+  ranges.Return(100, 300);
+  EXPECT_FALSE(ranges.Take(201, 256)) << "only 256 to 400 is aligned";
+  EXPECT_EQ(ranges.Take(100, 256), 256u);
+  EXPECT_EQ(ranges.Take(156, 4), 100u) << "what was skipped stays free";
+  ranges.Return(100, 56);
+  ranges.Return(256, 100);
+  EXPECT_EQ(ranges.Take(144, 1), 256u) << "100 to 156 and 256 to 400 are free";
+}
+
+int LinesOfMaps() {
+  std::ifstream maps("/proc/self/maps");
+  return static_cast<int>(std::count(std::istreambuf_iterator<char>(maps), {}, '\n'));
+}
+
+// A large communicator has more blocks than a process may have mappings.
+TEST(Memory, ABlockOfAFileIsMappedWhenItIsUsed) {
+  constexpr size_t kBytes = 2 << 20, kBlocks = 8;
+  const auto piece = TakePiece(kBytes, false);
+  ASSERT_TRUE(piece);
+  auto* space = static_cast<char*>(MapPages(0, kBlocks * kBytes, PROT_NONE));
+  ASSERT_NE(space, nullptr);
+  for (size_t block = 0; block < kBlocks; ++block)
+    RememberBlock({.address = reinterpret_cast<uintptr_t>(space + block * kBytes),
+                   .bytes = kBytes,
+                   .file = piece->file,
+                   .file_offset = piece->offset,
+                   .mapped = false});
+  char* used = space + 3 * kBytes;
+  const int before = LinesOfMaps();
+  EXPECT_TRUE(FillMemory(space, 0, kBytes));
+  EXPECT_EQ(LinesOfMaps(), before) << "zeros need no mapping";
+  EXPECT_TRUE(FillMemory(used + 10, 7, 5));
+  EXPECT_EQ(LinesOfMaps(), before + 2) << "one block, which parts the reserved addresses";
+  EXPECT_TRUE(MakeUsable(space + kBytes - 1, 2));
+  EXPECT_EQ(std::string(space + 10, 6), std::string(5, 7) + '\0') << "all blocks show the same bytes";
+  EXPECT_TRUE(FillMemory(space + 4 * kBytes, 0, 12));
+  EXPECT_EQ(std::string(used + 10, 5), std::string(2, 0) + std::string(3, 7));
+  for (size_t block = 0; block < kBlocks; ++block) FreeMemory(space + block * kBytes);
+  ReturnPiece(*piece);
+}
+
+// The line tells the canary that the machine failed, and not the release.
+TEST(Memory, WhatTheMachineRefusesIsSaid) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(MapPages(0, size_t{1} << 60, PROT_NONE), nullptr);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "cuda_standin: cannot map 1152921504606846976 bytes: Cannot allocate memory\n");
 }
 
 TEST(Launch, IsCountedAndDescribedOfItsThread) {

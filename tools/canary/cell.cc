@@ -211,20 +211,20 @@ std::map<std::string, std::string> EnvironmentOf(const std::string& objects, con
   return environment;
 }
 
-// Returns a prefix for a command, which sets the limit of its stack size. If the limit that the user asked
-// for is not allowed, the command does not start. If the default of 8 MiB is not allowed, the limit stays as
-// it is.
-Words WithStack(const std::string& stack_kib) {
+// Returns a prefix for a command, which sets the limits of its stack size and of its open files. If the stack
+// size that the user asked for is not allowed, the command does not start. If the default of 8 MiB is not
+// allowed, that limit stays as it is. Files: all that are allowed, because 128 ranks open 4,200.
+Words WithLimits(const std::string& stack_kib) {
   const std::string set =
       stack_kib.empty() ? "ulimit -Ss 8192 2>/dev/null; " : "ulimit -Ss " + stack_kib + " && ";
-  return {"sh", "-c", set + "exec \"$@\"", "sh"};
+  return {"sh", "-c", set + "ulimit -Sn \"$(ulimit -Hn)\" 2>/dev/null; exec \"$@\"", "sh"};
 }
 
 Words CommandOf(const std::string& objects, const CellRequest& request, const CellFolder& folder,
                 GraphDump dump) {
   Words command = OwnSharedMemory(folder.File("trial"));
-  const Words stack = WithStack(request.stack_kib);
-  command.insert(command.end(), stack.begin(), stack.end());
+  const Words limits = WithLimits(request.stack_kib);
+  command.insert(command.end(), limits.begin(), limits.end());
   command.insert(command.end(), {"env", "-i"});
   for (const auto& [name, value] : EnvironmentOf(objects, request, folder, dump))
     command.push_back(name + "=" + value);

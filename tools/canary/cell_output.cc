@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -39,8 +40,39 @@ std::set<std::string> MissingFunctions(const std::string& log) {
   return names;
 }
 
+struct Lack {
+  std::string_view logged;  // by the C library, NCCL or the stand-in
+  std::string_view advice;
+};
+constexpr std::string_view kMoreMemory = "a machine with more memory, or fewer ranks (--world)";
+constexpr Lack kLacks[] = {
+    {"cuda_standin: cannot map ", "a larger vm.max_map_count (sysctl), or fewer ranks (--world)"},
+    {"Too many open files", "a larger hard limit of open files (ulimit -Hn), or fewer ranks (--world)"},
+    {"Cannot allocate memory", kMoreMemory},
+    {"No space left on device", "more room in /dev/shm, or fewer ranks (--world)"},
+};
+
+// Says what this machine did not give a run that failed. Empty when nothing shows it. Such a run says nothing
+// about the release.
+std::string LackOf(const CellFiles& files) {
+  if (files.exit_status == 0 || files.limit_passed) return "";
+  for (const Lack& lack : kLacks) {
+    const size_t at = files.log.find(lack.logged);
+    if (at == std::string::npos) continue;
+    const size_t line = files.log.rfind('\n', at) + 1;
+    return fmt::format("this machine is too small for the run: \"{}\"; it needs {}",
+                       files.log.substr(line, files.log.find('\n', at) - line), lack.advice);
+  }
+  // NCCL does not end itself by these signals. The kernel sends them when memory runs out: the second for
+  // pages of a file in /dev/shm.
+  const int signal = WIFSIGNALED(files.exit_status) ? WTERMSIG(files.exit_status) : 0;
+  if (signal != SIGKILL && signal != SIGBUS) return "";
+  return fmt::format("the kernel ended the run ({}), most often for lack of memory; it needs {}",
+                     strsignal(signal), kMoreMemory);
+}
+
 CellEnd EndOf(const CellRequest& request, const CellFiles& files, const Cell& cell) {
-  if (!MissingFunctions(files.log).empty()) return CellEnd::kNotRun;
+  if (!MissingFunctions(files.log).empty() || !LackOf(files).empty()) return CellEnd::kNotRun;
   if (files.limit_passed) return CellEnd::kHung;
   if (!WIFEXITED(files.exit_status)) return CellEnd::kCrashed;
   switch (WEXITSTATUS(files.exit_status)) {
@@ -59,6 +91,7 @@ std::string ProblemOf(const CellFiles& files) {
         "the release calls {}, which the stand-in for CUDA lacks: use a newer DynamICCL, or "
         "report the release and this name",
         fmt::join(missing, ", "));
+  if (const std::string lack = LackOf(files); !lack.empty()) return lack;
   if (WEXITSTATUS(files.exit_status) == kNoHold)
     return "the library is stripped, so that its CUDA functions cannot be found";
   const size_t tail = std::min<size_t>(files.log.size(), 400);

@@ -113,10 +113,10 @@ int PointerGetAttribute(void* out, int attribute, DriverHandle address) {
       number(1);
       break;
     case kLegacyIpcCapable:  // memory of cudaMalloc is capable, virtual memory is not
-      number(block->shared ? 0 : 1);
+      number(block->shared() ? 0 : 1);
       break;
     case kAllowedHandleTypes:
-      wide(block->shared ? 1 : 0);
+      wide(block->shared() ? 1 : 0);
       break;
     default:
       number(0);

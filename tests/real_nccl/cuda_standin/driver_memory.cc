@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements the CUDA driver's virtual memory (cuMem*) and multicast objects. Physical memory is a piece of
 // an unlinked file. NCCL can therefore map it several times and pass it to other processes as a file
-// descriptor.
+// descriptor. Only mappings that the host uses are made at once. Those of a GPU's memory are made when a copy
+// or a fill touches them: a large communicator has more than a process may have (vm.max_map_count).
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 
 #include "tests/real_nccl/cuda_standin/cuda_types.h"
 #include "tests/real_nccl/cuda_standin/device_use.h"
+#include "tests/real_nccl/cuda_standin/free_ranges.h"
 #include "tests/real_nccl/cuda_standin/function_table.h"
 #include "tests/real_nccl/cuda_standin/machine.h"
 #include "tests/real_nccl/cuda_standin/memory.h"
@@ -87,27 +89,43 @@ int Succeed() {
   return kSuccess;
 }
 
+// The addresses that NCCL reserves. Neighbours are one mapping as long as nothing is mapped there.
+struct AddressSpace {
+  std::mutex mutex;
+  FreeRanges free;
+};
+
+AddressSpace& Addresses() {
+  static auto* space = new AddressSpace;
+  return *space;
+}
+
 int AddressReserve(DriverHandle* out, size_t bytes, size_t alignment, DriverHandle, DriverHandle) {
+  constexpr size_t kGrowth = size_t{64} << 30;
   alignment = std::max(alignment, kGranularity);
-  void* space =
-      mmap(nullptr, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (space == MAP_FAILED) return kOutOfMemory;
-  const auto start = reinterpret_cast<uintptr_t>(space);
-  const uintptr_t aligned = (start + alignment - 1) / alignment * alignment;
-  if (aligned > start) munmap(space, aligned - start);
-  const uintptr_t surplus = start + alignment - aligned;
-  if (surplus > 0) munmap(reinterpret_cast<void*>(aligned + bytes), surplus);
-  *out = aligned;
+  AddressSpace& space = Addresses();
+  const std::lock_guard<std::mutex> lock(space.mutex);
+  auto begin = space.free.Take(bytes, alignment);
+  if (!begin) {
+    const size_t more = std::max(kGrowth, bytes + alignment);
+    void* added = MapPages(0, more, PROT_NONE);
+    if (added == nullptr) return kOutOfMemory;
+    space.free.Return(reinterpret_cast<uintptr_t>(added), more);
+    begin = space.free.Take(bytes, alignment);
+  }
+  *out = *begin;
   return kSuccess;
 }
 
 int AddressFree(DriverHandle address, size_t bytes) {
-  munmap(reinterpret_cast<void*>(address), bytes);
+  AddressSpace& space = Addresses();
+  const std::lock_guard<std::mutex> lock(space.mutex);
+  space.free.Return(address, bytes);
   return kSuccess;
 }
 
 int CreatePhysical(DriverHandle* out, size_t bytes, const AllocationProperties& properties) {
-  const auto piece = TakePiece(bytes);
+  const auto piece = TakePiece(bytes, properties.location_type != kLocationDevice);
   if (!piece) return kOutOfMemory;
   *out = ToHandle(new Physical{*piece, properties});
   return kSuccess;
@@ -172,10 +190,10 @@ int ImportFromShareableHandle(DriverHandle* out, void* shareable, int type) {
 
 int MemMap(DriverHandle address, size_t bytes, size_t offset, DriverHandle handle, DriverHandle) {
   Physical* physical = FromHandle(handle);
-  void* place = mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
-                     MAP_SHARED | MAP_FIXED | MAP_NORESERVE, physical->piece.file,
-                     static_cast<off_t>(physical->piece.offset + offset));
-  if (place == MAP_FAILED) return kOutOfMemory;
+  const Piece& piece = physical->piece;
+  if (piece.host_uses &&
+      MapPages(address, bytes, PROT_READ | PROT_WRITE, piece.file, piece.offset + offset) == nullptr)
+    return kOutOfMemory;
   physical->references.fetch_add(1);
   const bool on_device = physical->properties.location_type == kLocationDevice;
   RememberBlock({.address = static_cast<uintptr_t>(address),
@@ -183,16 +201,17 @@ int MemMap(DriverHandle address, size_t bytes, size_t offset, DriverHandle handl
                  .kind = on_device ? MemoryKind::kDevice : MemoryKind::kHost,
                  .device = ThisPlace().device,
                  .node = ThisPlace().node,
-                 .shared = true});
+                 .file = piece.file,
+                 .file_offset = piece.offset + offset,
+                 .mapped = piece.host_uses});
   const std::lock_guard<std::mutex> lock(Mappings().mutex);
   Mappings().physical[address] = physical;
   return kSuccess;
 }
 
 int MemUnmap(DriverHandle address, size_t bytes) {
-  mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE,
-       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-  ForgetBlock(address);
+  const auto block = ForgetBlock(address);
+  if (!block || block->mapped) MapPages(address, bytes, PROT_NONE);
   Physical* physical = nullptr;
   {
     const std::lock_guard<std::mutex> lock(Mappings().mutex);

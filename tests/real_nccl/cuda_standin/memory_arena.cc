@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocates pieces first-fit from a list of free ranges.
 #include "tests/real_nccl/cuda_standin/memory_arena.h"
 
 #include <fcntl.h>
@@ -13,6 +12,8 @@
 #include <mutex>
 #include <string>
 
+#include "tests/real_nccl/cuda_standin/free_ranges.h"
+
 namespace cuda_standin {
 namespace {
 
@@ -22,14 +23,15 @@ constexpr size_t kPieceGrain = 2 << 20;  // cuMemGetAllocationGranularity of all
 struct Held {
   size_t bytes = 0;
   int shares = 0;
+  bool host_uses = true;
 };
 
 struct Arena {
   std::mutex mutex;
   int file = -1;
   ino_t inode = 0;
-  std::map<size_t, size_t> free;  // bytes of each free range, by offset; ranges are never adjacent
-  std::map<size_t, Held> held;    // pieces in use, by offset
+  FreeRanges free;
+  std::map<size_t, Held> held;  // pieces in use, by offset
 };
 
 Arena* MakeArena() {
@@ -39,7 +41,7 @@ Arena* MakeArena() {
   if (arena->file < 0 || ftruncate(arena->file, kArenaBytes) != 0 || fstat(arena->file, &status) != 0)
     return arena;
   arena->inode = status.st_ino;
-  arena->free[0] = kArenaBytes;
+  arena->free.Return(0, kArenaBytes);
   return arena;
 }
 
@@ -52,45 +54,25 @@ size_t Rounded(size_t bytes) {
   return (bytes + kPieceGrain - 1) / kPieceGrain * kPieceGrain;
 }
 
-void AddFree(Arena& arena, size_t offset, size_t bytes) {
-  auto after = arena.free.lower_bound(offset);
-  if (after != arena.free.end() && offset + bytes == after->first) {
-    bytes += after->second;
-    after = arena.free.erase(after);
-  }
-  if (after != arena.free.begin()) {
-    const auto before = std::prev(after);
-    if (before->first + before->second == offset) {
-      before->second += bytes;
-      return;
-    }
-  }
-  arena.free[offset] = bytes;
-}
-
 }  // namespace
 
-std::optional<Piece> TakePiece(size_t bytes) {
+std::optional<Piece> TakePiece(size_t bytes, bool host_uses) {
   Arena& arena = ThisArena();
   const size_t rounded = Rounded(bytes);
   const std::lock_guard<std::mutex> lock(arena.mutex);
-  for (auto range = arena.free.begin(); range != arena.free.end(); ++range) {
-    const auto [offset, room] = *range;
-    if (room < rounded) continue;
-    arena.free.erase(range);
-    if (room > rounded) arena.free[offset + rounded] = room - rounded;
-    arena.held[offset] = {rounded, 1};
-    return Piece{arena.file, offset};
-  }
-  return std::nullopt;
+  const auto offset = arena.free.Take(rounded, kPieceGrain);
+  if (!offset) return std::nullopt;
+  arena.held[*offset] = {rounded, 1, host_uses};
+  return Piece{arena.file, *offset, host_uses};
 }
 
 Piece SharePiece(const Piece& piece) {
   Arena& arena = ThisArena();
   if (piece.file != arena.file) return {dup(piece.file), piece.offset};
   const std::lock_guard<std::mutex> lock(arena.mutex);
-  ++arena.held[piece.offset].shares;
-  return piece;
+  Held& held = arena.held[piece.offset];
+  ++held.shares;
+  return {piece.file, piece.offset, held.host_uses};
 }
 
 void ReturnPiece(const Piece& piece) {
@@ -106,7 +88,7 @@ void ReturnPiece(const Piece& piece) {
   arena.held.erase(row);
   // The system call is made directly, because the stand-in replaces fallocate() (socket_wait.cc).
   syscall(SYS_fallocate, arena.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, piece.offset, bytes);
-  AddFree(arena, piece.offset, bytes);
+  arena.free.Return(piece.offset, bytes);
 }
 
 int DescribePiece(const Piece& piece) {

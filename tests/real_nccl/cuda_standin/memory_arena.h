@@ -13,11 +13,14 @@ namespace cuda_standin {
 struct Piece {
   int file = -1;  // this process's file, or another process's
   size_t offset = 0;
+  // The host reads and writes the piece through its mappings. True for memory of the host, and for pieces of
+  // other processes, of which it is not known.
+  bool host_uses = true;
 };
 
 // TakePiece takes a piece of this process's file. It returns nothing when the file cannot be made or is full.
 // SharePiece adds a share, and ReturnPiece gives one back. All functions of this file are thread-safe.
-std::optional<Piece> TakePiece(size_t bytes);
+std::optional<Piece> TakePiece(size_t bytes, bool host_uses);
 Piece SharePiece(const Piece& piece);
 void ReturnPiece(const Piece& piece);
 

@@ -10,6 +10,9 @@ struct Place {
 };
 
 // Returns the place of the calling thread. A new thread starts at the place of the thread that created it.
-Place& ThisPlace();
+inline Place& ThisPlace() {
+  static thread_local Place place;
+  return place;
+}
 
 }  // namespace cuda_standin

@@ -115,11 +115,6 @@ int DeviceGetPeerAttribute(int* value, int, int, int) {
 
 }  // namespace
 
-Place& ThisPlace() {
-  static thread_local Place place;
-  return place;
-}
-
 int AttributeValue(int attribute, int device) {
   const Machine& machine = ThisMachine();
   switch (attribute) {

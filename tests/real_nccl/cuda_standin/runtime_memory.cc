@@ -46,7 +46,7 @@ int MallocManaged(void** out, size_t bytes, unsigned) {
 
 int Free(void* address) {
   const auto block = FindBlock(address);
-  if (block && block->kind == MemoryKind::kDevice && !block->shared)
+  if (block && block->kind == MemoryKind::kDevice && !block->shared())
     CountDeviceMemory({block->device, block->node}, -static_cast<int64_t>(block->bytes));
   FreeMemory(address);
   return kSuccess;
@@ -58,13 +58,13 @@ int HostGetDevicePointer(void** device, void* host, unsigned) {
 }
 
 int Memcpy(void* to, const void* from, size_t bytes) {
+  if (!MakeUsable(from, bytes) || !MakeUsable(to, bytes)) return kOutOfMemory;
   std::memmove(to, from, bytes);
   return kSuccess;
 }
 
 int Memset(void* address, int value, size_t bytes) {
-  FillMemory(address, value, bytes);
-  return kSuccess;
+  return FillMemory(address, value, bytes) ? kSuccess : kOutOfMemory;
 }
 
 // The layout of cudaPointerAttributes (driver_types.h).

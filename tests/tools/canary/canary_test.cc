@@ -98,6 +98,27 @@ TEST(ReadCell, TellsHowFarARunCame) {
   EXPECT_EQ(ReadCell(SmallRequest(), {both, "", "", 0, false}).end, CellEnd::kPassed);
 }
 
+// What the machine of the canary did not give is no fault of the release either.
+TEST(ReadCell, AMachineThatIsTooSmallIsNamedAndIsNoStatementAboutTheRelease) {
+  constexpr int kInitFailed = 4 << 8;
+  const auto read = [](const std::string& line, int status) {
+    return ReadCell(SmallRequest(), {kLog + line + "\n", "", "", status, false});
+  };
+  for (const char* line :
+       {"cuda_standin: cannot map 4096 bytes: Cannot allocate memory",
+        "h:1:2 [0] os/linux.cc:1 NCCL WARN Accept failed: Too many open files",
+        "h:1:2 [0] NCCL WARN Error: failed to extend /dev/shm/nccl: No space left on device"}) {
+    const Cell small = read(line, kInitFailed);
+    EXPECT_EQ(small.end, CellEnd::kNotRun) << line;
+    EXPECT_NE(small.problem.find(line), std::string::npos) << small.problem;
+    EXPECT_NE(small.problem.find("fewer ranks (--world)"), std::string::npos) << small.problem;
+    EXPECT_EQ(read(line, 0).end, CellEnd::kPassed) << "NCCL got over it";
+  }
+  EXPECT_EQ(read("", SIGKILL).end, CellEnd::kNotRun);
+  EXPECT_EQ(read("", SIGBUS).problem.substr(0, 34), "the kernel ended the run (Bus erro");
+  EXPECT_EQ(read("", SIGSEGV).end, CellEnd::kCrashed);
+}
+
 // If the stand-in lacks a CUDA call, the call fails and the release reacts somehow. That is no fault of the
 // release.
 TEST(ReadCell, ACallThatTheStandInLacksIsNamedAndIsNoStatementAboutTheRelease) {

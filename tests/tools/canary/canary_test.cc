@@ -115,7 +115,7 @@ TEST(ReadCell, AMachineThatIsTooSmallIsNamedAndIsNoStatementAboutTheRelease) {
     EXPECT_EQ(read(line, 0).end, CellEnd::kPassed) << "NCCL got over it";
   }
   EXPECT_EQ(read("", SIGKILL).end, CellEnd::kNotRun);
-  EXPECT_EQ(read("", SIGBUS).problem.substr(0, 34), "the kernel ended the run (Bus erro");
+  EXPECT_TRUE(read("", SIGBUS).problem.starts_with("the kernel ended the run (Bus error)"));
   EXPECT_EQ(read("", SIGSEGV).end, CellEnd::kCrashed);
 }
 

@@ -13,8 +13,7 @@ namespace dynamiccl {
 namespace {
 
 // The most call numbers that are kept, to limit the memory on the leader of a large job. Ranks that report at
-// different times report different call numbers. But all of them soon report the ones that are multiples of a
-// large power of two. So a number that is a multiple of the smallest power of two is dropped first.
+// different times report different call numbers.
 constexpr size_t kMaxOpen = 64;
 // A message names at most this many ranks: a line that names every rank of a large job would be unreadable.
 constexpr size_t kNamedRanks = 8;

@@ -63,8 +63,9 @@ class DigestComparison {
     int64_t differ_ns = 0;  // when the second digest arrived
   };
 
-  // Drops the call number that is divisible by the smallest power of two, because the fewest ranks will
-  // report it.
+  // Drops the open call number that the fewest ranks will report. A rank reports the last multiple of each
+  // power of two (kKeptCheckpoints), so the multiples of large powers are the ones that all ranks report. The
+  // number whose greatest power-of-two divisor is the smallest is dropped.
   void DropRarestReport();
   // Describes the difference at call number `until`.
   Divergence Between(uint64_t until, const ReportedDigests& reports) const;

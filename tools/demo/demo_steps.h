@@ -90,9 +90,9 @@ Status AddImportedSample(DemoSession& session);
 // Index 0 to 3 are the stages, index 4 is unknown. The agent sees only the calls, as in a job.
 std::vector<int64_t> RecogniseStages(const Policy& policy, const SectionCalls& section);
 
-// Returns a sentence that compares the step times of the runs on this fabric: by default twice, whose
-// difference is the noise, in mode adaptive, and with one channel for all calls. Nothing if one of the runs
-// is missing.
+// Returns a sentence that compares the step times of four runs on this fabric: two with NCCL's default, whose
+// difference is the noise, one in mode adaptive, and one with one channel for all calls. Nothing if one of
+// the runs is missing.
 std::optional<std::string> FindingOfFabric(const DemoResult& result, const std::string& fabric);
 
 // Returns the result of a demo as sentences: where the policy was faster than NCCL's default, where it was

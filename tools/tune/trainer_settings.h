@@ -19,8 +19,8 @@ using CommandWords = std::vector<std::string>;
 // or `dynamiccl zero`, which may follow those of a launcher such as torchrun. Nothing for other commands.
 std::optional<CommandWords> TrainerOptionsIn(const CommandWords& command);
 
-// Returns the command with the trainer's values of `values` in place of its own options. A command that does
-// not start the trainer stays as it is.
+// Returns the command with each of the trainer's options that `values` has set to that value. Other options
+// stay, and so does a command that does not start the trainer.
 CommandWords WithTrainerValues(const CommandWords& command, const FrameworkValues& values);
 
 // Returns the settings to try for a job of the trainer: sizes of its buckets, and overlap and prefetch where

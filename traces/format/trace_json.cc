@@ -147,7 +147,7 @@ Json RecordToJson(const TraceRecord& record) {
   return json;
 }
 
-// Text has no checksum, so the record gets its checksum and its mark here (Seal).
+// A record in text has no checksum and no `commit`, the mark of a complete record. Seal() adds both.
 TraceRecord RecordFromJson(const Json& json) {
   TraceRecord record{};
   record.kind = NumberOf<uint16_t>(Words().kinds, json, "kind");

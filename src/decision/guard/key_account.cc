@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The account of one key. The mean and the variance of a kind of call are moving averages: the n-th call's
-// time enters with weight 1/n, and from the 512th on with weight 1/512. The loss is a sum that never falls
-// below 0, as in CUSUM:
-//   excess = max(0, excess + time of the call - upper end of NCCL's mean).
+// time enters with weight 1/n, and from the 512th on with weight 1/512. The excess is the time that calls
+// took above NCCL's, as a sum that never falls below 0, as in CUSUM:
+//   excess = max(0, excess + time of the call - Upper() of NCCL's times).
+// Upper() is the upper limit of the interval in which the mean is.
 #include "src/decision/guard/key_account.h"
 
 #include <algorithm>

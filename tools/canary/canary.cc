@@ -124,6 +124,10 @@ class Canary {
 
   Result<CanaryAnswer> Run() {
     answer_.in_use = request_.releases.front();
+    std::vector<CellRequest> runs;
+    for (const Connecting connecting : request_.connecting)
+      runs.push_back(RequestOf(answer_.in_use, connecting, kPatience_s));
+    runner_.Begin(runs);
     for (const Connecting connecting : request_.connecting) {
       says_(fmt::format("NCCL {}, {}", answer_.in_use.text(), Name(connecting)));
       DYNAMICCL_TRY(Cell cell, runner_.Run(RequestOf(answer_.in_use, connecting, kPatience_s)));
@@ -133,6 +137,7 @@ class Canary {
       }
       answer_.in_use_cells.push_back({connecting, std::move(cell), {}});
     }
+    BeginJudged();
     for (size_t next = 1; next < request_.releases.size(); ++next) {
       DYNAMICCL_TRY(JudgedRelease judged, Judge(request_.releases[next]));
       answer_.judged.push_back(std::move(judged));
@@ -158,6 +163,20 @@ class Canary {
     if (connecting == Connecting::kAtInit && !request_.traffic) request.bytes = {kBytesAtInit};
     if (library.release < kConnectsAtRuntime) request.connecting = Connecting::kAtFirstCall;
     return request;
+  }
+
+  // Begins the first run of each release that is judged.
+  void BeginJudged() const {
+    std::vector<CellRequest> runs;
+    for (size_t next = 1; next < request_.releases.size(); ++next) {
+      for (const JudgedCell& in_use : answer_.in_use_cells)
+        runs.push_back(JudgedRequest(request_.releases[next], in_use));
+    }
+    runner_.Begin(runs);
+  }
+
+  CellRequest JudgedRequest(const ReleaseLibrary& library, const JudgedCell& in_use) const {
+    return RequestOf(library, in_use.connecting, LimitFor(in_use.cell, kLeastLimit_s));
   }
 
   int LimitFor(const Cell& in_use, int least) const {
@@ -197,7 +216,7 @@ class Canary {
   Result<JudgedCell> JudgeCell(const ReleaseLibrary& library, const JudgedCell& in_use,
                                std::string* problem) const {
     constexpr int kMostRuns = 3;
-    const CellRequest request = RequestOf(library, in_use.connecting, LimitFor(in_use.cell, kLeastLimit_s));
+    const CellRequest request = JudgedRequest(library, in_use);
     std::vector<JudgedCell> runs;
     while (runs.size() < kMostRuns) {
       says_(fmt::format("NCCL {}, {}{}", library.text(), Name(in_use.connecting),
@@ -267,17 +286,40 @@ class Canary {
                          [&](const JudgedCell& one) { return one.connecting == connecting; });
   }
 
-  // Tries all candidates (variables that switch off a part of NCCL) and keeps those that remove the grave
-  // differences. When the fault is a hang, the search stops at the first one that helps, because each run
-  // without success takes its whole time limit.
+  // Returns the candidates (variables that switch off a part of NCCL) that can help the release.
+  std::vector<Candidate> CandidatesFor(const JudgedRelease& judged) const {
+    const bool launches_unlike =
+        std::ranges::any_of(judged.cells, [](const JudgedCell& one) { return !one.cell.ranks_launch_alike; });
+    std::vector<Candidate> candidates;
+    std::ranges::copy_if(kCandidates, std::back_inserter(candidates), [&](const Candidate& one) {
+      return !request_.environment.contains(one.variable) &&
+             (one.variable != kNetworkOverhead || launches_unlike);
+    });
+    return candidates;
+  }
+
+  // Begins the first run of each candidate.
+  void BeginCandidates(const JudgedRelease& judged, const std::vector<Candidate>& candidates) const {
+    const auto bad =
+        std::ranges::find_if(judged.cells, [](const JudgedCell& one) { return HasGrave(one.differences); });
+    if (bad == judged.cells.end()) return;
+    std::vector<CellRequest> runs;
+    for (const auto& [variable, value] : candidates) {
+      if (!RunsSo(*bad, variable))
+        runs.push_back(RequestWith(judged.library, bad->connecting, variable, value));
+    }
+    runner_.Begin(runs);
+  }
+
+  // Tries all candidates and keeps those that remove the grave differences. When the fault is a hang, the
+  // search stops at the first one that helps, because each run without success takes its whole time limit.
   Status SeekRemedies(JudgedRelease* judged) const {
     const bool hangs = std::ranges::any_of(
         judged->cells, [](const JudgedCell& one) { return one.cell.end == CellEnd::kHung; });
-    const bool launches_unlike = std::ranges::any_of(
-        judged->cells, [](const JudgedCell& one) { return !one.cell.ranks_launch_alike; });
-    for (const auto& [variable, value] : kCandidates) {
-      if (request_.environment.contains(variable) || (hangs && !judged->remedies.empty())) continue;
-      if (variable == kNetworkOverhead && !launches_unlike) continue;
+    const std::vector<Candidate> candidates = CandidatesFor(*judged);
+    if (!hangs) BeginCandidates(*judged, candidates);
+    for (const auto& [variable, value] : candidates) {
+      if (hangs && !judged->remedies.empty()) continue;
       DYNAMICCL_TRY(const std::optional<bool> ends, EndsAll(*judged, variable, value));
       if (ends) judged->tried.push_back(fmt::format("{}={}", variable, value));
       if (ends.value_or(false)) judged->remedies.push_back({variable, value});
@@ -285,27 +327,37 @@ class Canary {
     return {};
   }
 
+  // True if the release runs as with this variable anyway, because its ranks connect at the first call.
+  static bool RunsSo(const JudgedCell& run, const std::string& variable) {
+    return variable == kRuntimeConnect && run.connecting == Connecting::kAtFirstCall;
+  }
+
   // Runs the release with the variable set, and returns whether the grave differences are gone at every time
-  // of connecting. Returns nothing if the release already runs as with this variable, because its ranks
-  // already connect at the first call.
+  // of connecting. Returns nothing if the release runs as with this variable anyway (RunsSo).
   Result<std::optional<bool>> EndsAll(const JudgedRelease& judged, const std::string& variable,
                                       const std::string& value) const {
     for (const JudgedCell& bad : judged.cells) {
       if (!HasGrave(bad.differences)) continue;
-      if (variable == kRuntimeConnect && bad.connecting == Connecting::kAtFirstCall) return std::nullopt;
+      if (RunsSo(bad, variable)) return std::nullopt;
       DYNAMICCL_TRY(const bool ends, EndedBy(judged.library, bad.connecting, variable, value));
       if (!ends) return false;
     }
     return true;
   }
 
+  CellRequest RequestWith(const ReleaseLibrary& library, Connecting connecting, const std::string& variable,
+                          const std::string& value) const {
+    CellRequest request =
+        RequestOf(library, connecting, LimitFor(InUse(connecting).cell, kLeastRemedyLimit_s));
+    request.environment[variable] = value;
+    return request;
+  }
+
   Result<bool> EndedBy(const ReleaseLibrary& library, Connecting connecting, const std::string& variable,
                        const std::string& value) const {
     const Cell& in_use = InUse(connecting).cell;
-    CellRequest request = RequestOf(library, connecting, LimitFor(in_use, kLeastRemedyLimit_s));
-    request.environment[variable] = value;
     says_(fmt::format("NCCL {}, {}, with {}={}", library.text(), Name(connecting), variable, value));
-    DYNAMICCL_TRY(const Cell cell, runner_.Run(request));
+    DYNAMICCL_TRY(const Cell cell, runner_.Run(RequestWith(library, connecting, variable, value)));
     std::vector<Difference> differences = CompareCells(in_use, cell, traffic());
     if (ConnectUnlike(library.release, connecting)) WeighAdaptersLess(&differences);
     return cell.end != CellEnd::kNotRun && !HasGrave(differences);
@@ -320,7 +372,7 @@ class Canary {
           sought, [&](const Symptom& one) { return one.connecting == in_use.connecting; });
       if (!is_sought) continue;
       says_(fmt::format("bisecting: NCCL {}, {}", library.text(), Name(in_use.connecting)));
-      const CellRequest request = RequestOf(library, in_use.connecting, LimitFor(in_use.cell, kLeastLimit_s));
+      const CellRequest request = JudgedRequest(library, in_use);
       DYNAMICCL_TRY(JudgedCell run, Compared(request, in_use, Reuse::kKept));
       if (run.cell.end == CellEnd::kHung) {
         DYNAMICCL_TRY(run, Compared(request, in_use, Reuse::kNothing));

@@ -3,7 +3,9 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <thread>
 
 #include "src/base/sha256.h"
 #include "tools/canary/cell_json.h"
@@ -14,6 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kVersion = 5;
+
+// A core has work for a run of this many ranks. 128 ranks on 2 cores take 13 GiB of memory.
+constexpr int kRanksPerCore = 32;
 
 // Identifies a library by its path, size and time of change. Hashing its content of 300 MB would take too
 // long.
@@ -53,8 +58,11 @@ void Keep(const std::string& path, const Cell& cell) {
 
 }  // namespace
 
-CellRunner::CellRunner(const Installation& installation, bool keeps)
-    : installation_(installation), keeps_(keeps), objects_hash_(HashOfObjects(installation.real_nccl_dir)) {}
+CellRunner::CellRunner(const Installation& installation, bool keeps, int cores)
+    : installation_(installation),
+      keeps_(keeps),
+      cores_(cores > 0 ? cores : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))),
+      objects_hash_(HashOfObjects(installation.real_nccl_dir)) {}
 
 std::string CellRunner::PathOf(const CellRequest& request) const {
   std::string text = fmt::format("{} {} {} {} {}\n", kVersion, objects_hash_,
@@ -68,7 +76,26 @@ std::string CellRunner::PathOf(const CellRequest& request) const {
   return (CacheFolder() / "canary" / (HexDigestOf(text) + ".json")).string();
 }
 
+void CellRunner::Begin(const std::vector<CellRequest>& requests) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const CellRequest& request : requests) {
+    std::future<Result<Cell>>& run = begun_[PathOf(request)];
+    if (!run.valid())
+      run = std::async(std::launch::async, [this, request] { return RunOrReadKept(request); });
+  }
+}
+
 Result<Cell> CellRunner::Run(const CellRequest& request) const {
+  std::future<Result<Cell>> begun;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (const auto found = begun_.find(PathOf(request)); found != begun_.end())
+      begun = std::move(begun_.extract(found).mapped());
+  }
+  return begun.valid() ? begun.get() : RunOrReadKept(request);
+}
+
+Result<Cell> CellRunner::RunOrReadKept(const CellRequest& request) const {
   if (keeps_) {
     if (auto kept = ReadKept(PathOf(request))) return std::move(*kept);
   }
@@ -76,8 +103,20 @@ Result<Cell> CellRunner::Run(const CellRequest& request) const {
 }
 
 Result<Cell> CellRunner::RunAgain(const CellRequest& request) const {
-  DYNAMICCL_TRY(Cell cell, RunCell(installation_, request));
-  if (keeps_ && cell.end != CellEnd::kHung && cell.end != CellEnd::kNotRun) Keep(PathOf(request), cell);
+  const int most = std::clamp(cores_ * kRanksPerCore / std::max(1, request.ranks()), 1, cores_);
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    ended_.wait(lock, [&] { return running_ < most; });
+    ++running_;
+  }
+  Result<Cell> cell = RunCell(installation_, request);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    --running_;
+  }
+  ended_.notify_all();
+  if (cell && keeps_ && cell->end != CellEnd::kHung && cell->end != CellEnd::kNotRun)
+    Keep(PathOf(request), *cell);
   return cell;
 }
 

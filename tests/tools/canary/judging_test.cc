@@ -23,7 +23,8 @@ using ::testing::Not;
 
 // Ends the run as the next line of the release's file `plan` says: "passes", "crashes", "hangs", or "fails
 // WARNING". The last line applies to all further runs. "with WARNING" passes with a warning. "adapters 0 1"
-// passes with connections over these adapters.
+// passes with connections over these adapters. "meets" passes as soon as a second run of the release takes
+// place at the same time.
 constexpr const char* kDriver = R"sh(#!/bin/sh
 release="${LD_LIBRARY_PATH##*:}"
 line="$(head -1 "$release/plan")"
@@ -32,6 +33,7 @@ warns() { echo "h:1:2 [0] graph/search.cc:1 NCCL WARN $1"; }
 case "$line" in
   crashes*) warns "${line#crashes }"; warns "and then"; kill -SEGV $$ ;;
   hangs) sleep 30 ;;
+  meets) if mkfifo "$release/met"; then cat "$release/met"; else echo >"$release/met"; fi ;;
   fails*) warns "${line#fails }"; exit 4 ;;
   with*) warns "${line#with }" ;;
   adapters*) for n in ${line#adapters }; do
@@ -64,23 +66,22 @@ class Judging : public testing::Test {
 
   // Judges the second release against the first and bisects any fault.
   CanaryAnswer Judged(const ReleaseLibrary& in_use, const ReleaseLibrary& judged) {
-    request_ = {.machines = {{.name = "node", .gpus = 1, .adapters = 1, .architecture = 80}},
-                .releases = {in_use, judged},
-                .ranks_of_nodes = {1, 1},
-                .bytes = {1024},
-                .connecting = {Connecting::kAtFirstCall},
-                .seeks_remedies = false,
-                .bisects = true,
-                .limit_s = 1};
+    request_.releases = {in_use, judged};
     const auto known = ParseKnownIssues(ReadTextFile(KNOWN_ISSUES).value()).value();
-    const auto answer = RunCanary(CellRunner(installation_, false), request_, known, [](const auto&) {});
+    const auto answer = RunCanary(CellRunner(installation_, false, 2), request_, known, [](const auto&) {});
     EXPECT_TRUE(answer) << answer.error().message;
     return *answer;
   }
 
   TemporaryFolder folder_ = TemporaryFolder::Create("judging").value();
   Installation installation_;
-  CanaryRequest request_;
+  CanaryRequest request_{.machines = {{.name = "node", .gpus = 1, .adapters = 1, .architecture = 80}},
+                         .ranks_of_nodes = {1, 1},
+                         .bytes = {1024},
+                         .connecting = {Connecting::kAtFirstCall},
+                         .seeks_remedies = false,
+                         .bisects = true,
+                         .limit_s = 1};
 };
 
 // Before 2.22, init connects all algorithms. From 2.22 on, it connects only those that the calls use.
@@ -92,6 +93,13 @@ TEST_F(Judging, FewerAdaptersAreGraveWhereBothReleasesConnectAlike) {
   EXPECT_EQ(verdict("2.24.3", "2.28.9"), "worse");
   EXPECT_EQ(verdict("2.20.5", "2.21.5"), "worse");
   EXPECT_EQ(verdict("2.21.5", "2.22.3"), "changed");
+}
+
+TEST_F(Judging, RunsThatDoNotDependOnEachOtherTakePlaceAtTheSameTime) {
+  request_.connecting = {Connecting::kAtFirstCall, Connecting::kAtInit};
+  const CanaryAnswer answer = Judged(Release("2.24.3", "meets"), Release("2.28.9", "passes"));
+  EXPECT_EQ(answer.in_use_cells.size(), 2u);
+  EXPECT_EQ(answer.judged.front().verdict, CanaryVerdict::kSame);
 }
 
 // The number of adapters does not tell whether a job loses speed. NVIDIA/nccl#2097 is about which of them a

@@ -17,7 +17,8 @@
 
 namespace dynamiccl {
 
-// Number of calls, and the sum of their sizes as NCCL counts them over all ranks.
+// Number of calls, and the sum of their sizes. A call's size is the one by which NCCL chooses: of an
+// AllGather or a ReduceScatter that of all ranks' parts together, of an AllReduce that of one rank's buffer.
 struct CallCount {
   int64_t calls = 0;
   uint64_t bytes = 0;

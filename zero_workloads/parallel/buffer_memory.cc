@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions are weak, so that the program also starts with a library that lacks them.
+// References to the library's functions for memory (ncclMemAlloc and others) are weak, so that the program
+// also starts with a library that lacks them.
 #include "zero_workloads/parallel/buffer_memory.h"
 
 #include <ATen/ops/empty.h>

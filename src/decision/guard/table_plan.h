@@ -80,8 +80,9 @@ struct TablePlan {
   // most kMaxArmsOfPlan; never NCCL's own choice.
   std::vector<CollectiveConfig> common;
   uint16_t common_spacing = 1;  // number of steps from one use of a common arm to the next; not 0
-  // Above 0: the first common arm leads, because it looks good. All steps use it, with two exceptions: one
-  // step of common_pause uses no arm, and one of common_spacing uses one of the other common arms in turn.
+  // Above 0: the first common arm leads, because it looks good. All steps use it, with two exceptions:
+  // one in every common_pause steps uses no arm, and one in every common_spacing steps uses the next of the
+  // other common arms.
   uint16_t common_pause = 0;
 };
 

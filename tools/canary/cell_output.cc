@@ -52,10 +52,10 @@ constexpr Lack kLacks[] = {
     {"No space left on device", "more room in /dev/shm, or fewer ranks (--world)"},
 };
 
-// Says what this machine did not give a run that failed. Empty when nothing shows it. Such a run says nothing
-// about the release.
+// Says what this machine did not give a run that failed or hung. Empty when nothing shows it. Such a run says
+// nothing about the release.
 std::string LackOf(const CellFiles& files) {
-  if (files.exit_status == 0 || files.limit_passed) return "";
+  if (files.exit_status == 0 && !files.limit_passed) return "";
   for (const Lack& lack : kLacks) {
     const size_t at = files.log.find(lack.logged);
     if (at == std::string::npos) continue;
@@ -65,7 +65,8 @@ std::string LackOf(const CellFiles& files) {
   }
   // NCCL does not end itself by these signals. The kernel sends them when memory runs out: the second for
   // pages of a file in /dev/shm.
-  const int signal = WIFSIGNALED(files.exit_status) ? WTERMSIG(files.exit_status) : 0;
+  if (files.limit_passed || !WIFSIGNALED(files.exit_status)) return "";
+  const int signal = WTERMSIG(files.exit_status);
   if (signal != SIGKILL && signal != SIGBUS) return "";
   return fmt::format("the kernel ended the run ({}), most often for lack of memory; it needs {}",
                      strsignal(signal), kMoreMemory);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "src/base/host_memory.h"
 #include "src/base/sha256.h"
 #include "tools/canary/cell_json.h"
 
@@ -17,8 +18,18 @@ namespace fs = std::filesystem;
 
 constexpr int kVersion = 5;
 
-// A core has work for a run of this many ranks. 128 ranks on 2 cores take 13 GiB of memory.
+// A core is busy with a run of this many ranks.
 constexpr int kRanksPerCore = 32;
+// 128 ranks that connect at init take 13 GB of memory.
+constexpr uint64_t kBytesPerRank = 128 << 20;
+
+// Returns how many ranks this machine can run at a time.
+int RanksAtOnce(int cores) {
+  const MemorySizes memory = HostMemory();
+  const auto by_cores = static_cast<uint64_t>(cores) * kRanksPerCore;
+  return static_cast<int>(memory.total_bytes == 0 ? by_cores
+                                                  : std::min(by_cores, memory.free_bytes / kBytesPerRank));
+}
 
 // Identifies a library by its path, size and time of change. Hashing its content of 300 MB would take too
 // long.
@@ -62,6 +73,7 @@ CellRunner::CellRunner(const Installation& installation, bool keeps, int cores)
     : installation_(installation),
       keeps_(keeps),
       cores_(cores > 0 ? cores : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))),
+      ranks_at_once_(RanksAtOnce(cores_)),
       objects_hash_(HashOfObjects(installation.real_nccl_dir)) {}
 
 std::string CellRunner::PathOf(const CellRequest& request) const {
@@ -103,7 +115,7 @@ Result<Cell> CellRunner::RunOrReadKept(const CellRequest& request) const {
 }
 
 Result<Cell> CellRunner::RunAgain(const CellRequest& request) const {
-  const int most = std::clamp(cores_ * kRanksPerCore / std::max(1, request.ranks()), 1, cores_);
+  const int most = std::clamp(ranks_at_once_ / std::max(1, request.ranks()), 1, cores_);
   {
     std::unique_lock<std::mutex> lock(mutex_);
     ended_.wait(lock, [&] { return running_ < most; });

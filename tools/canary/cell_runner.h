@@ -18,8 +18,8 @@ namespace dynamiccl {
 // (docs/formats/canary-cell.md). A file's name is a hash of everything that decides the result: the request
 // without its time limit, the release's library, and the programs that run it. A run is repeated when its
 // file is damaged or of another version. The results of runs that hung or could not be made are not cached.
-// Safe to use from several threads. At most one run for each core takes place at a time, and fewer when a run
-// has many ranks, because ranks need memory and time of the cores.
+// Safe to use from several threads. At most one run for each core takes place at a time, and fewer when runs
+// have so many ranks that the cores or the memory would not suffice for them together.
 class CellRunner {
  public:
   // With `keeps` false the cache is neither read nor written. `cores`: those of this machine by default.
@@ -41,6 +41,7 @@ class CellRunner {
   const Installation& installation_;
   const bool keeps_;
   const int cores_;
+  const int ranks_at_once_;
   std::string objects_hash_;
   mutable std::mutex mutex_;  // protects the members below
   mutable std::condition_variable ended_;

@@ -113,6 +113,8 @@ TEST(ReadCell, AMachineThatIsTooSmallIsNamedAndIsNoStatementAboutTheRelease) {
     EXPECT_NE(small.problem.find(line), std::string::npos) << small.problem;
     EXPECT_NE(small.problem.find("fewer ranks (--world)"), std::string::npos) << small.problem;
     EXPECT_EQ(read(line, 0).end, CellEnd::kPassed) << "NCCL got over it";
+    EXPECT_EQ(ReadCell(SmallRequest(), {kLog + std::string(line), "", "", 0, true}).end, CellEnd::kNotRun)
+        << "other ranks wait for the one that failed";
   }
   EXPECT_EQ(read("", SIGKILL).end, CellEnd::kNotRun);
   EXPECT_TRUE(read("", SIGBUS).problem.starts_with("the kernel ended the run (Bus error)"));
